@@ -1,11 +1,14 @@
 """Where a user's module lies: what one is told who names a file, a part of a package, or forgets --path."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.builds.local_projects import missing_import_advice
+from gilscope.toolkit.commands.options.requirements import checked
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.child.spec import UserTarget
 from gilscope.toolkit.measure.preparation import child_environment, inspect_function
 from gilscope.toolkit.measure.user_modules import code_sum, dotted, full_name_advice, path_advice
@@ -54,6 +57,50 @@ def test_message_leads_to_the_module(project, function, path, told):
         look(project, function, project / path)
     assert told in str(refused.value)
     assert "Traceback" not in str(refused.value)
+
+
+def test_own_package_that_a_build_lacks_is_not_looked_for_in_an_index(project, tmp_path):
+    (project / "pyproject.toml").write_text('[project]\nname = "my-pkg"\n')
+    (project / "uses.py").write_text("from mypkg import add\ndef f(n):\n    return add(n)\n")
+    with pytest.raises(ToolkitError) as refused:
+        look(project, "uses:f", project)
+    told = str(refused.value)
+    assert "uses imports 'mypkg', which this build does not have; it is yours, in src: use --path . --path src" in told
+    assert f"--with 'my-pkg @ {tmp_path.as_uri()}'" in told
+    assert "--with mypkg" not in told
+
+
+def test_own_package_is_found_by_what_the_active_environment_installed(tmp_path, monkeypatch):
+    source, there, elsewhere = (tmp_path / each for each in ("my project", "env/lib/python3.13/site-packages", "cwd"))
+    info = there / "other_name-1.0.dist-info"
+    for folder in (source, info, elsewhere):
+        folder.mkdir(parents=True)
+    (source / "mine.py").touch()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-name\nVersion: 1.0\n")
+    (info / "direct_url.json").write_text(json.dumps({"url": source.as_uri(), "dir_info": {"editable": True}}))
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    advice = missing_import_advice("mine.part", [elsewhere])
+    assert f"--path . --path '{source}'" in advice
+    assert f"--with 'other-name @ {source.as_uri()}'" in advice
+    assert missing_import_advice("no_such", [elsewhere]) == "add it with --with no_such"
+
+
+def test_folder_as_a_requirement_is_answered_with_what_to_write(project):
+    (project / "pyproject.toml").write_text('[project]\nname = "my-pkg"\n')
+    for text in (".", "./", str(project)):
+        with pytest.raises(UnknownNameError) as refused:
+            checked(text)
+        assert f"--with 'my-pkg @ {project.as_uri()}'" in str(refused.value)
+        assert "src imports from the folder itself" in str(refused.value)
+    with pytest.raises(UnknownNameError, match="--path src/mypkg imports from it"):
+        checked("src/mypkg")
+
+
+def test_current_folder_that_path_replaces_is_named(project):
+    (project / "beside.py").write_text("def f(n):\n    return n\n")
+    with pytest.raises(ToolkitError, match=r"the current folder, which --path replaces: add --path \."):
+        look(project, "beside:f", project / "src")
 
 
 def test_nothing_is_made_up(project):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.builds.inspection import keeps_environment, version_key
+from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.cells import PlannedSubject, Selection
@@ -228,6 +229,9 @@ def inspect_function(
     """
     answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
+        if missing := answer.fields.get("missing_import"):
+            raise ToolkitError(f"cannot measure {target.function}: {answer.reason}; "
+                               f"{missing_import_advice(missing, paths)}")
         hint = _import_advice(target, answer.fields, paths)
         raise ToolkitError(f"cannot measure {target.function}: "
                            + (f"{answer.reason}\n{hint}" if hint else "\n  ".join(_inspection_problem(answer))))

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds.local_projects import short
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,14 +31,20 @@ def full_name_advice(module: str, paths: Sequence[Path]) -> str | None:
     name, folder = dotted(file) if file else ("", Path())
     if not name or name == module:
         return None
-    return f"{module} is a part of {name.partition('.')[0]}: name it {name}, with --path {_short(folder)}"
+    return f"{module} is a part of {name.partition('.')[0]}: name it {name}, with --path {short(folder)}"
 
 
 def path_advice(module: str, paths: Sequence[Path]) -> str | None:
-    """Suggest a --path for `module` if it is in a folder directly below one of `paths`, or return None."""
+    """Suggest a --path for `module` if it is in a folder directly below one of `paths`, or return None.
+
+    It may also be in the current folder, which --path replaces.
+    """
+    here = Path.cwd()
+    if here not in paths and next(_files(module, [here]), None):
+        return "it is in the current folder, which --path replaces: add --path ."
     inside = [below for path in paths for below in sorted(path.glob("*/")) if not below.name.startswith(".")]
     parent = next((folder for folder in inside if next(_files(module, [folder]), None)), None)
-    return f"it is in {_short(parent)}: add --path {_short(parent)}" if parent else None
+    return f"it is in {short(parent)}: add --path {short(parent)}" if parent else None
 
 
 def code_sum(modules: Iterable[str], paths: Sequence[Path]) -> str:
@@ -57,8 +65,3 @@ def _files(module: str, folders: Iterable[Path]) -> Iterator[Path]:
         for file in (folder.joinpath(*parts, "__init__.py"), folder.joinpath(*parts).with_suffix(".py")):
             if file.is_file():
                 yield file
-
-
-def _short(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

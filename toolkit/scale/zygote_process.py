@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines
 from gilscope.toolkit.builds.compile_library import announce
+from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
@@ -131,6 +132,7 @@ class ZygoteProcess:
             paths: Folders to import the user's modules from.
         """
         self._reset()
+        self._folders = paths
         environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
         with ExitStack() as stack:
             self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
@@ -274,6 +276,8 @@ class ZygoteProcess:
         answer = self._answer(limit)
         if "unknown" in answer:
             raise UnknownNameError(answer["unknown"])
+        if missing := answer.get("missing_import"):
+            raise UnscalableFunctionError(f"{answer['refused']}; {missing_import_advice(missing, self._folders)}")
         for kind in ("refused", "failed"):
             if kind in answer:
                 raise UnscalableFunctionError(answer[kind])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.style import PageAssets
 
 JINJA2 = "jinja2>=3.1"
-LABEL = "site"   # how progress names the environment; also its purpose
+LABEL = "pages"   # how progress names the environment; also its purpose
 LAST_WORDS_SECONDS = 10.0   # for a process that failed to print why
 EXTRA = "`pip install gilscope[site]` brings it"
 

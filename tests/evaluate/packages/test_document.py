@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence, Status
 from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
@@ -49,6 +50,15 @@ def test_without_a_counterpart_lost_code_is_in_doubt():
 def test_pure_wheel_beside_compiled_ones_is_in_doubt():
     said = shown(READY, compiled_elsewhere=("other_one",))
     assert "other_one on 3.99t: the installer took a pure Python wheel" in said
+
+
+def test_package_that_no_index_has_is_no_blocker():
+    absent = PackageEvidence(distribution=None, missing=NOT_FOUND)
+    text = shown(absent)
+    assert "Not found: thing." in text
+    assert "Blocked on" not in text
+    assert "Blocked on 3.99t" in shown(PackageEvidence(distribution=None, missing=WITHOUT_WHEEL))
+    assert "Blocked on 3.99t" in shown(absent, unowned=("_stray",))
 
 
 def test_module_of_no_package_blocks():

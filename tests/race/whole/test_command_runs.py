@@ -446,6 +446,18 @@ def test_command_that_the_build_lacks_is_told(python, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_own_module_that_the_build_lacks_is_found(python, tmp_path):
+    (tmp_path / "src" / "mine").mkdir(parents=True)
+    (tmp_path / "src" / "mine" / "__init__.py").touch()
+    done = race(tmp_path, CLEAN, program=("-m", "mine"), python=python)
+    assert done.returncode == 1
+    assert "No module named mine" in done.stderr
+    assert "mine is yours, in src: set PYTHONPATH=src" in done.stderr
+    done = race(tmp_path, CLEAN, program=("-m", "no_such_module"), python=python)
+    assert done.returncode == 1
+    assert "is yours" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [("race", "script.py"), ("race", "--json", "script.py")], ids=["plain", "options"])
 def test_core_that_cannot_be_had_is_told(words, tmp_path):
     (tmp_path / "script.py").write_text(CLEAN)

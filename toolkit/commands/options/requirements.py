@@ -16,6 +16,7 @@ from packaging.utils import (
 )
 
 from gilscope.toolkit.bounded_reading import opened
+from gilscope.toolkit.builds.local_projects import folder_advice
 from gilscope.toolkit.errors import UnknownNameError
 
 # Packages of some of these names exist, but whoever types one alone means a value.
@@ -44,6 +45,8 @@ def checked(text: str, *, paths: bool = False) -> str:
     try:
         Requirement(text)
     except InvalidRequirement as error:
+        if not paths and (text in {".", ".."} or os.sep in text) and "://" not in text:
+            raise UnknownNameError(f"{text!r} is a path, not a requirement: {folder_advice(Path(text))}") from error
         kind = "neither a requirement nor a path" if paths else "no requirement"
         raise UnknownNameError(f"{text!r} is {kind}: {str(error).splitlines()[0]}") from error
     return text

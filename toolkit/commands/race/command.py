@@ -173,6 +173,8 @@ def run(args: RaceOptions) -> int:
                 return SIGNALLED - first.ended
             if first.ended == 0:
                 raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
+        if first.ended and start.lacks_module(first.spool):
+            _advise_on_module(target.name, args.build)
         found, unsaved = (False, 0) if start.was_refused(first.spool) else _report(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
@@ -189,6 +191,19 @@ class UncheckedError(ToolkitError):
     """The interpreter ended successfully and the program never began, which must not look like a race-free program."""
 
     exit_code = 3
+
+
+def _advise_on_module(module: str, build: str | None) -> None:
+    """Say how to import the user's own module, after the program's Python said that it lacks it."""
+    from gilscope.toolkit.builds.local_projects import find_local_project, short
+    from gilscope.toolkit.commands.streams import print_stderr
+
+    if (project := find_local_project(module)) is None:
+        return
+    folder = short(project.imports)
+    environment = f"--build {build.partition('=')[0]}=FOLDER" if build else "the active one"
+    print_stderr(f"gilscope: {module} is yours, in {folder}: set PYTHONPATH={folder}, or "
+                 f"install it with pip into an environment of that Python and use that one: {environment}")
 
 
 def _project() -> tuple[str, RaceSettings | NoSettings]:

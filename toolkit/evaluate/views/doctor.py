@@ -248,12 +248,20 @@ def _does(status: InterpreterStatus) -> str:
 
 
 def _conclusion(reports: Sequence[BuildReport]) -> str:
-    blocked = [report.build.label for report in reports if report.blocked]
+    absent = sorted({each.name for report in reports for each in report.findings if _not_found(each)})
+    blocked = [report.build.label for report in reports if report.unowned or any(
+        each.verdict.status.blocks and not _not_found(each) for each in report.findings)]
+    if absent and not blocked:
+        return f"Not found: {few(absent)}. Nothing is known of a package that no index has."
     if blocked:
         return (f"Blocked on {', '.join(blocked)}. `gilscope doctor ... --explain NAME` shows everything known of a "
                 "package.")
     labels = ", ".join(report.build.label for report in reports)
     return f"Nothing stands in the way on {labels}, as far as imports tell."
+
+
+def _not_found(finding: Finding) -> bool:
+    return finding.seen.distribution is None and finding.seen.missing is not None and finding.seen.missing.not_found
 
 
 def _left_out(reports: Sequence[BuildReport]) -> Iterable[str]:

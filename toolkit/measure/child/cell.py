@@ -45,7 +45,13 @@ from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import CellSpec
 from gilscope.toolkit.measure.child.subject import LoadedSubject, PayloadsError, load
 from gilscope.toolkit.measure.child.turns import NoTurns, ScheduledTurns, ValueTurns, take_value
-from gilscope.toolkit.measure.child.user_code import ModuleMissingError, RefusedError, own_frames, shown
+from gilscope.toolkit.measure.child.user_code import (
+    ImportMissingError,
+    ModuleMissingError,
+    RefusedError,
+    own_frames,
+    shown,
+)
 from gilscope.toolkit.processes import lifeline
 
 if TYPE_CHECKING:
@@ -366,6 +372,8 @@ def describe() -> None:
         }
     except ModuleMissingError as refused:
         answer = {"kind": "refused", "reason": str(refused), "missing_module": refused.missing}
+    except ImportMissingError as refused:
+        answer = {"kind": "refused", "reason": str(refused), "missing_import": refused.missing}
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
     except PayloadsError as failed:

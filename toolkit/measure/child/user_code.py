@@ -37,11 +37,19 @@ class ModuleMissingError(RefusedError):
         self.missing = missing
 
 
+class ImportMissingError(RefusedError):
+    """The user's module imports another that this build lacks; the process that knows the options has the remedy."""
+
+    def __init__(self, message: str, missing: str) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
 def resolve(name: str) -> Any:
     """Return the object that "package.module:attribute.path" names.
 
     Raises:
-        RefusedError: there is no such module or attribute.
+        RefusedError: there is no such module or attribute, or the module imports one that is missing.
     """
     module_name, _, path = name.partition(":")
     if module_name == "__main__":
@@ -63,9 +71,8 @@ def resolve(name: str) -> Any:
                 f"there is no module {missing!r} (looked for {name}); "
                 "run from the folder that holds it, or name that folder with --path or PYTHONPATH", missing
             ) from error
-        raise RefusedError(
-            f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"
-        ) from error
+        raise ImportMissingError(
+            f"{module_name} imports {missing!r}, which this build does not have", missing) from error
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

@@ -124,7 +124,11 @@ def _as_stdin(_name: str, names: dict[str, Any], session: RaceSession | Confirmi
 
 def _as_module(name: str, _names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
     import runpy
+    from importlib.util import find_spec
 
+    if isinstance(session, RaceSession) and find_spec(name.partition(".")[0]) is None:
+        with open(session.spool + "/" + specs.MISSING, "w", encoding="utf-8"):
+            pass   # the interpreter says so, and the process that reads this knows where the module may be
     # The function that the interpreter calls for -m and for a folder.
     _call(session, runpy._run_module_as_main, name)  # type: ignore[attr-defined]  # noqa: SLF001
 

@@ -12,7 +12,7 @@ import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT, WATCHED
+from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT, WATCHED
 from gilscope.toolkit.race.program.target import is_bundle
 from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
 from gilscope.toolkit.user_dirs import cache_folder
@@ -54,6 +54,11 @@ def make_spool() -> str:
 def was_refused(folder: str) -> bool:
     """Return True if the child ended without beginning the program and has printed the reason."""
     return os.path.exists(os.path.join(folder, REFUSED))
+
+
+def lacks_module(folder: str) -> bool:
+    """Return True if the child's Python did not have the module of -m."""
+    return os.path.exists(os.path.join(folder, MISSING))
 
 
 def was_begun(folder: str) -> bool:

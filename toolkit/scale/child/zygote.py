@@ -508,11 +508,18 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
     What is imported here would be among the program's objects, but nothing is measured any more.
     """
     if isinstance(error, (NameMissingError, ModuleNotFoundError)):
-        from gilscope.toolkit.measure.child.user_code import ModuleMissingError, RefusedError, resolve  # noqa: PLC0415
+        from gilscope.toolkit.measure.child.user_code import (  # noqa: PLC0415
+            ImportMissingError,
+            ModuleMissingError,
+            RefusedError,
+            resolve,
+        )
 
         for name in filter(None, (request.get("function"), request.get("payloads"))):
             try:
                 resolve(name)
+            except ImportMissingError as refused:
+                return {"refused": str(refused), "missing_import": refused.missing}
             except RefusedError as refused:
                 missing = isinstance(error, NameMissingError) or isinstance(refused, ModuleMissingError)
                 return {"unknown" if missing else "refused": str(refused)}
