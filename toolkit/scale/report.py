@@ -9,7 +9,7 @@ from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
-from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, RepairCode, repairs
+from gilscope.toolkit.scale.repairs import DOUBTS, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ NOT_TRIED = {
     RepairOutcome.RESULTS: "results change",
     RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
 }
+LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
 LOST = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
@@ -126,10 +127,10 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
 
 def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     """Yield the repairs that fit, with what they reached where they could be tried."""
-    fitting = repairs(found.judgement.obstacle, (*found.objects, *found.also))
-    for code, objects in fitting.items():
-        subject = f"{list_text(one.name for one in objects)}: " if len(fitting) > 1 and objects else ""
-        yield f"{subject}{TEXTS[code]}"
+    fitting = advice(found.judgement.obstacle, (*found.objects, *found.also))
+    for each in fitting:
+        subject = f"{list_text(one.name for one in each.objects)}: " if len(fitting) > 1 and each.objects else ""
+        yield f"{subject}{each.text}"
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; without, {trial.without:.2f}"
@@ -138,7 +139,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
             yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
-    if found.objects and fitting and not found.trials and set(fitting) != {RepairCode.BYTECODE}:
+    if found.objects and fitting and not found.trials and {each.code for each in fitting} != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
 
 
@@ -164,7 +165,8 @@ def _places_text(one: BlamedObject) -> str:
 def object_text(one: BlamedObject) -> str:
     """Return an object as a reader knows it, with its type."""
     if one.held is not None:
-        return f"{one.name} ({one.type}), whose lock was held in {percent(one.held)} of looks"
+        held = "held" if one.type in LOCKS else "whose lock was held"
+        return f"{one.name} ({one.type}), {held} in {percent(one.held)} of looks"
     if one.count > 1:
         return f"{one.name} and {counted(one.count - 1, 'object')} that belong to it"
     return f"{one.name} ({one.type})"
