@@ -42,6 +42,12 @@ def slow():
     import time
     time.sleep(0.6)
 
+def needs_one(rate):
+    return rate
+
+def needs_two(rate, amount):
+    return rate * amount
+
 def generator():
     yield 1
 
@@ -131,6 +137,9 @@ def test_name_that_leads_to_nothing_is_a_wrong_request(folder, words, message):
     (["lacks:f"], r"lacks imports 'no_such_package', which this build does not have; add it with --with"),
     (["app:leaves_a_thread"], r"has left \d+ thread\(s\) running.*cannot be\s+forked"),
     (["app:slow"], r"a call of app:slow takes .* s; name a part of the work"),
+    (["app:needs_one"], r"app:needs_one needs rate; .* give it with --payload LITERAL"),
+    (["app:needs_two"], r"app:needs_two needs rate, amount; .* name a function that calls it with all it needs"),
+    (["app:needs_two", "--payload", "1"], r"app:needs_two needs rate, amount; .* one argument at most"),
     (["app:generator"], r"app:generator is a generator"),
 ])
 def test_function_that_cannot_be_measured_is_refused_with_the_reason(folder, words, message):
@@ -165,6 +174,11 @@ def test_answer_fits_its_schema(folder):
     assert (found["function"], [each["problem"] for each in found["builds"]]) == ("app:f", [None])
     assert found["builds"][0]["objects"] == []     # there is nothing to blame
     check_schema(found)
+
+
+def test_line_breaks_of_an_error_are_none_in_the_report():
+    error = ToolkitError("no C compiler (gcc is not on PATH)\ninstall gilscope again\n")
+    assert command._problem(error) == "no C compiler (gcc is not on PATH); install gilscope again"
 
 
 def check_schema(found):

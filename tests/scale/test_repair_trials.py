@@ -26,10 +26,11 @@ class FakeZygote:
     """A process that is measured at rates which are made up: the ceiling, the control, and each kind of copy."""
 
     def __init__(self, *, deep=1.9, pickled=1.9, clean=20, why=None, results=("1",), moved=0.0, fails=False,
-                 used=()):
+                 used=(), alone=2.0):
         self.rates = {None: 2.0, "same": 0.6, "deepcopy": deep, "pickle": pickled}
         self.clean, self.why, self.results, self.moved, self.fails, self.used = (
             clean, why, results, moved, fails, used)
+        self.alone = alone      # rate of processes with copies
         self.asked = []
 
     def test_copies(self, copies, watched=()):
@@ -46,7 +47,7 @@ class FakeZygote:
         if self.fails:
             raise UnscalableFunctionError("f raised LookupError")
         spent = self.clean * MS
-        rate = self.rates[mode.copies and mode.copies.how]
+        rate = self.alone if mode.processes and mode.copies else self.rates[mode.copies and mode.copies.how]
         return CleanCalls(threads=2, calls=int(rate * 500 * self.clean), spent=2 * spent)
 
 
@@ -182,3 +183,13 @@ def test_function_that_fails_while_its_lines_are_watched_has_none(tmp_path):
         names = process.names(range(loaded.objects))
         (number,) = (number for number, each in enumerate(names) if each.name == "app.VALUE")
         assert process.places([number]) == [()]
+
+
+def test_slow_copies_that_share_nothing_are_told_from_copies_that_do():
+    (trial,) = tried(FakeZygote(deep=0.8, alone=0.8), OBJECT)
+    assert trial.of_ceiling.ratio == pytest.approx(0.4)
+    assert trial.of_copies.ratio == pytest.approx(1.0)
+    assert [each.of_copies.ratio for each in tried(FakeZygote(deep=0.8, pickled=0.8), OBJECT)] == [
+        pytest.approx(0.4)] * 2
+    (reached,) = tried(FakeZygote(), OBJECT)
+    assert reached.of_copies is None      # nothing is open

@@ -2,12 +2,15 @@
 
 import builtins
 import copy
+import functools
+import random
+import threading
 
 import pytest
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import Obstacle
-from gilscope.toolkit.scale.repairs import TEXTS, UNCOPIED, RepairCode, repairs
+from gilscope.toolkit.scale.repairs import OF_LOCK, TEXTS, UNCOPIED, RepairCode, advice, repairs
 
 VALUES = {"range": range(3), "tuple": (1.5, "a"), "complex": 1j, "bytes": b"ab", "str": "ab", "int": 10**9,
           "float": 1.5}
@@ -48,3 +51,45 @@ def test_objects_stand_beside_their_repair_and_open_verdicts_have_none():
 
 def test_each_code_has_its_text():
     assert set(TEXTS) == set(RepairCode)
+
+
+def text_for(kind, of_type, name="app.LIMIT"):
+    one = BlamedObject(name=name, kind=kind, type=of_type)
+    (each,) = advice(Obstacle.LOCK if kind == "lock" else Obstacle.COUNTS, [one])
+    assert each.objects == [one]
+    return each.text
+
+
+@pytest.mark.parametrize(("kind", "of_type"), [("class attribute", "app.State"), ("item", "float")])
+def test_local_name_is_advised_with_what_counts_again(kind, of_type):
+    text = text_for(kind, of_type)
+    assert "only read it there" in text
+    for again in ("passing it on", "storing it", "second name", "nested function or generator"):
+        assert again in text
+
+
+def test_argument_is_a_local_name_already():
+    assert "local name" not in text_for("argument", "float", "argument rate")
+
+
+@pytest.mark.parametrize(("of_type", "name", "word"), [
+    ("_thread.lock", "app.STATS.lock", "Hold it for less"), ("random.Random", "app.RNG", "random.Random()"),
+    ("functools._lru_cache_wrapper", "app.price_of", "cache"), ("_io.TextIOWrapper", "sys.stdout", "Write less often"),
+    ("_thread.RLock", "app.log.handlers[0].lock", "QueueHandler"), ("list", "app.FOUND", "merge them"),
+])
+def test_lock_is_mended_by_what_has_it(of_type, name, word):
+    assert word in text_for("lock", of_type, name)
+
+
+def test_types_of_locks_are_those_that_python_has():
+    own = {"_thread.lock", "_thread.RLock", "random.Random", "functools._lru_cache_wrapper"}
+    made = (threading.Lock(), threading.RLock(), random.Random(), functools.lru_cache(abs))
+    assert {f"{type(each).__module__}.{type(each).__qualname__}" for each in made} == own
+    assert own < set(OF_LOCK)
+
+
+def test_objects_of_one_repair_that_need_other_words_stand_apart():
+    lock, numbers = blamed("lock", "_thread.lock"), blamed("lock", "list")
+    first, second = advice(Obstacle.LOCK, [lock, numbers])
+    assert first.code is second.code is RepairCode.SHARD
+    assert (first.objects, second.objects) == ([lock], [numbers])

@@ -158,3 +158,64 @@ def test_functions_of_a_module_that_one_build_loses_and_another_does_not_are_nam
     answer = make_answer(apis=(on("3.14t", ApiOutcome.SLOWER), on("3.15t", ApiOutcome.SCALES)))
     assert answer_summary(answer)[-1] == (
         "mean and total: 3.15t does not lose what 3.14t loses: 3.15t is a repair, too.")
+
+
+def trial(ratio, **fields):
+    return RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.45,
+                       of_ceiling=Span(ratio=ratio, lo=ratio, hi=ratio), **fields)
+
+
+def test_trial_without_a_gain_says_that_it_shows_none_or_what_it_shows_instead():
+    no_gain = "this trial does not show what the repair gains"
+    assert no_gain in said(trials=(trial(0.47),))
+    assert no_gain not in said(trials=(trial(0.95),))
+    slow = said(trials=(trial(0.47, of_copies=Span(ratio=1.0, lo=0.9, hi=1.1)),))
+    assert no_gain not in slow
+    assert "reach 1.00 [0.90, 1.10] of as many processes with such copies" in slow
+
+
+def test_summary_names_the_gain_of_the_repair_and_open_objects():
+    def in_short(**changes):
+        return answer_summary(make_answer(slower_investigation(**changes)))[0]
+
+    assert in_short(trials=(trial(0.47), trial(0.95))) == (
+        "3.14t: gets slower; in the way: reference counts of app.PRICES; a copy in each thread reached 0.95 of the "
+        "ceiling, 0.45 without.")
+    assert "copy" not in in_short(trials=(trial(0.47),))
+    judgement = slower_investigation().judgement
+    assert in_short(objects=(), judgement=replace(judgement, doubt=Doubt.SET)) == (
+        "3.14t: gets slower; reference counts, it is open of which objects.")
+
+
+def test_values_that_cannot_be_are_called_noise():
+    evidence = slower_investigation().evidence
+    above = Span(ratio=1.85, lo=1.7, hi=2.0)
+    assert "is noise" in said(evidence=replace(evidence, ceiling=3.4))
+    assert "is noise" in said(evidence=replace(evidence, of_ceiling=above))
+    assert "is noise" not in said()
+
+
+def test_number_of_a_module_without_bytecode_may_come_from_a_pyc():
+    loaded = slower_investigation().loaded
+    rate = BlamedObject(name="the value of app.TABLE[3]", kind="item", type="float")
+    assert "a .pyc cures it" in said(objects=(rate,), loaded=replace(loaded, bytecode=False))
+    assert "a .pyc cures it" not in said(objects=(rate,))
+    assert "a .pyc cures it" not in said(loaded=replace(loaded, bytecode=False))      # it is a list
+
+
+def test_report_says_what_it_was_measured_with():
+    text = said()
+    assert "gilscope scale app:work --json scale.json" in text
+    assert "Python 3.14.7 (3.14t)" in text
+
+
+def test_single_payload_is_it():
+    loaded = slower_investigation().loaded
+    assert "1 payload: all threads share it." in said(loaded=replace(loaded, payloads=1))
+
+
+def test_lock_itself_is_held():
+    lock = BlamedObject(name="app.LOCK", kind="lock", type="_thread.lock", held=0.6)
+    assert "app.LOCK (_thread.lock), held in 60 % of looks" in said(objects=(lock,))
+    assert "app.SEEN (list), whose lock was held in 60 %" in said(
+        objects=(replace(lock, name="app.SEEN", type="list"),))

@@ -1,12 +1,13 @@
 """The process that calls the user's function: what that reads, prints or leaves hanging is no answer of ours."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.scale.child import zygote
-from gilscope.toolkit.scale.zygote_process import CallMode, ZygoteProcess
+from gilscope.toolkit.scale.zygote_process import CallMode, LostZygoteError, ZygoteProcess
 from tests.scale.planted import FREE
 
 PROGRAM = """
@@ -17,6 +18,10 @@ def reads():
 
 def prints():
     print('{"answer": 1}')
+
+def endless():
+    while True:
+        pass
 """
 pytestmark = pytest.mark.skipif(not FREE, reason="no free-threaded build")
 
@@ -37,6 +42,14 @@ def test_standard_streams_of_the_function_are_not_those_of_the_requests(process,
     assert named.name
 
 
+def test_call_that_does_not_return_is_said_and_ended(process, monkeypatch):
+    monkeypatch.setattr("gilscope.toolkit.scale.zygote_process.CALL_LIMIT", 2.0)
+    said = "a call of program:endless did not return within 2 s; name a part"
+    with pytest.raises(LostZygoteError, match=said), process:
+        process.load("program:endless", None, None, 2)
+    assert not Path(f"/proc/{process._helper.pid}").exists()
+
+
 @pytest.mark.parametrize("build", FREE)
 @pytest.mark.slow   # compiles the core
 def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeypatch, capfd):
@@ -47,7 +60,7 @@ def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeyp
     monkeypatch.setattr("gilscope.toolkit.scale.zygote_process.announce", lambda *args: said.append(args))
     with ZygoteProcess(FREE[build], [tmp_path]) as process:
         assert process.load("program:prints", None, None, 2).objects > 0
-    assert said[0] == ("the race checker's core", 0.0)
+    assert said[0] == ("gilscope's measuring core for this build", 0.0)
 
 
 def test_error_says_what_did_not_return():

@@ -25,6 +25,10 @@ class HelperFailedError(Exception):
     """A helper that ended, took too long, or printed something else; the message continues its name."""
 
 
+class SlowHelperError(HelperFailedError):
+    """A helper that took too long."""
+
+
 class HelperProcess:
     """A running helper; leaving the `with` block kills it."""
 
@@ -106,7 +110,7 @@ class HelperProcess:
         while b"\n" not in self._unread:
             left = None if until is None else max(0.0, until - time.monotonic())
             if not select.select([self._process.stdout], [], [], left)[0]:
-                raise HelperFailedError(f"did not answer within {limit:g} s")
+                raise SlowHelperError(f"did not answer within {limit:g} s")
             if not (part := os.read(self._process.stdout.fileno(), 1 << 16)):
                 raise HelperFailedError("ended")
             self._unread += part

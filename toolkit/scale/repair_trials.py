@@ -24,6 +24,7 @@ ROUNDS = 3
 WIDE = 1.6              # times the lower end: with such an interval, as many rounds are measured again
 STILL_MOVES = 0.02      # share of looks in which the count of an original had moved: it is still used
 PROCESSES, CONTROL, COPIES = "processes", "control", "copies"
+COPYING_PROCESSES = "processes with copies"
 
 
 class CopyMethod(StrEnum):
@@ -54,6 +55,7 @@ class RepairTrial:
     of_ceiling: Span | None = None     # with the copies
     without: float | None = None       # of the ceiling, without them
     detail: str = ""                   # the error of a copy
+    of_copies: Span | None = None      # with the copies, against processes with such copies; None: it was not needed
 
 
 NO_TIME = RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
@@ -83,7 +85,9 @@ def try_copies(
         if trials and not measured:      # it says no more than the first
             break
         trials.append(trial)
-        reached = trial.of_ceiling.ratio if trial.of_ceiling else 0.0
+        spans = [span.ratio for span in (trial.of_ceiling, trial.of_copies) if span]
+        # Threads with copies that reach as many processes with such copies share nothing any more.
+        reached = max(spans, default=0.0)
         # A deep copy of a numpy array has the data type of the original.
         if reached >= SURELY_SCALES or not (measured or trial.outcome is RepairOutcome.STILL_USED):
             break
@@ -128,4 +132,18 @@ def _measured(
     if found is None or not ceiling or not rounds.enough([PROCESSES, CONTROL, COPIES]):
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
-                       without=rounds.total(CONTROL).rate / ceiling)
+                       without=rounds.total(CONTROL).rate / ceiling,
+                       of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(process, threads, copies))
+
+
+def _of_copies(process: ZygoteProcess, threads: int, copies: ThreadCopies) -> Span | None:
+    """Return what threads with copies reach of as many processes with copies; None if the machine was too busy.
+
+    An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.
+    That is a cost of the copy, and says nothing about sharing.
+    """
+    rounds = ScalingRounds(process, {
+        COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
+        COPIES: CallMode(threads=threads, copies=copies)})
+    rounds.take(ROUNDS)
+    return rounds.span(COPYING_PROCESSES, COPIES) if rounds.enough([COPYING_PROCESSES, COPIES]) else None

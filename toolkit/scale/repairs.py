@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,15 @@ class RepairCode(StrEnum):
     COLLECTOR = "freeze-or-collect-less"
 
 
+ONLY_READ = ("and only read it there: passing it on, storing it, giving it a second name, or using it in a nested "
+             "function or generator counts again. This helps from 3.14t on: 3.13t counts at every use of a local "
+             "name, too.")
+COMPUTED = "Compute the value inside each thread: copy.deepcopy keeps the same object."
 TEXTS = {
     RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
                             "for all may share a cache line.",
-    RepairCode.THREAD_VALUE: "Compute the value inside each thread: copy.deepcopy keeps the same object. From 3.14t on "
-                             "it also helps to bind it to a local name once, before the loop that uses it; 3.13t "
-                             "counts at every use of a local name, too.",
-    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it. This helps from 3.14t on: "
-                           "3.13t counts at every use of a local name, too.",
+    RepairCode.THREAD_VALUE: f"{COMPUTED} Or bind it to a local name once, before the loop that uses it, {ONLY_READ}",
+    RepairCode.LOCAL_NAME: f"Bind it to a local name once, before the loop that uses it, {ONLY_READ}",
     RepairCode.BYTECODE: "Load the module from its .pyc, whose constants have no reference count: run "
                          "`python -m compileall`, and leave PYTHONDONTWRITEBYTECODE unset.",
     RepairCode.OWN_FUNCTION: "Make the function inside each thread, or pass what it holds as an argument.",
@@ -41,6 +43,21 @@ TEXTS = {
     RepairCode.SHARD: "Let each thread fill one of its own and merge them at the end, or take the lock less often.",
     RepairCode.COLLECTOR: "Call gc.freeze() once the program's objects are made, or let the collector run less often.",
 }
+# Instead of the text of SHARD, by the type whose lock is held, as the child names it.
+_LOCK = ("Hold it for less of the work, or split what it protects into parts with a lock each, such as one for each "
+         "thread.")
+_STREAM = "Write less often: collect in each thread, and write much at once, or give each thread a file of its own."
+OF_LOCK = {
+    "_thread.lock": _LOCK, "_thread.RLock": _LOCK,
+    "functools._lru_cache_wrapper": "Look results up less often, or give each thread a cache of its own, made inside "
+                                    "the thread: every call of a cache with a maxsize takes the cache's lock.",
+    "random.Random": "Make one random.Random() for each thread, inside the thread, with a seed of its own.",
+    "random.SystemRandom": "Make one random.SystemRandom() for each thread, inside the thread.",
+    "_io.TextIOWrapper": _STREAM, "_io.BufferedWriter": _STREAM, "_io.BufferedRandom": _STREAM,
+    "_io.BufferedReader": "Read much at once, or open the file in each thread.",
+}
+LOG_HANDLER = ("Log less often, or let a logging.handlers.QueueHandler pass the records to a QueueListener, so that "
+               "the work waits for no output; a handler for each thread shares no lock.")
 # Repairs that a copy in each thread is, or shows the gain of.
 COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
 # Types of which every copy, also a deep one, is the same object; as the child names them.
@@ -62,6 +79,36 @@ def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> dict[RepairC
     for each in objects if obstacle in {Obstacle.COUNTS, Obstacle.LOCK} else ():
         found.setdefault(_repair_of(each), []).append(each)
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairAdvice:
+    """A repair in words, with the objects that it is for."""
+
+    code: RepairCode
+    text: str
+    objects: list[BlamedObject]
+
+
+def advice(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairAdvice]:
+    """Return the repairs that fit, in words; objects of one repair stand apart where they need other words."""
+    found: list[RepairAdvice] = []
+    for code, ones in repairs(obstacle, objects).items():
+        by_text: dict[str, list[BlamedObject]] = {} if ones else {TEXTS[code]: []}
+        for one in ones:
+            by_text.setdefault(_text_for(code, one), []).append(one)
+        found += [RepairAdvice(code=code, text=text, objects=those) for text, those in by_text.items()]
+    return found
+
+
+def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
+    if code is RepairCode.THREAD_VALUE and blamed.kind == "argument":
+        return COMPUTED      # it is a local name already
+    if code is not RepairCode.SHARD:
+        return TEXTS[code]
+    if blamed.type.startswith("_thread.") and ".handlers[" in blamed.name and blamed.name.endswith(".lock"):
+        return LOG_HANDLER
+    return OF_LOCK.get(blamed.type, TEXTS[code])
 
 
 def _repair_of(blamed: BlamedObject) -> RepairCode:

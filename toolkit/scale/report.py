@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
-from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
-from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, RepairCode, repairs
+from gilscope.toolkit.scale.repairs import DOUBTS, UNCOPIED, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.blamed_object import BlamedObject
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.repair_trials import RepairTrial
     from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer
 
+NOISE = 1.1        # times what is possible: from there on, a word on it
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
 COPIES = {
@@ -34,6 +36,8 @@ NOT_TRIED = {
     RepairOutcome.RESULTS: "results change",
     RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
 }
+FROM_CODE = UNCOPIED - {"range"}      # types of constants
+LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
 LOST = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
@@ -46,8 +50,17 @@ def function_document(answer: ScalingAnswer) -> Document:
     if measured:
         sections.append(_table(threads, measured))
     sections += [Lines(each.label, tuple(_sentences(each))) for each in builds]
-    sections.append(summary_lines(function_summary(answer)))
+    sections += [Lines("Measured with", tuple(_origin(answer))), summary_lines(function_summary(answer))]
     return Document(tuple(sections))
+
+
+def _origin(answer: ScalingAnswer) -> Iterator[str]:
+    """Yield what whoever repeats the measurement needs to know."""
+    machine = answer.machine
+    versions = list_text(f"{each.version} ({each.label})" for each in answer.functions)
+    yield f"{answer.command}"
+    yield (f"gilscope {answer.gilscope}, Python {versions}, {machine.cpu_model}, {counted(machine.cores, 'core')}, "
+           f"{machine.system}")
 
 
 def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
@@ -119,6 +132,7 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         yield ("Threads that wait for a lock give their cores to other programs, so too few of their calls were "
                f"undisturbed. By all calls, they reach {reached} of the ceiling, or less: while a thread lacks a core, "
                "the others meet it less often.")
+    yield from _noise(found)
     yield from _blamed(found)
     yield from _repairs(found)
     yield from _measured(found)
@@ -126,20 +140,35 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
 
 def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     """Yield the repairs that fit, with what they reached where they could be tried."""
-    fitting = repairs(found.judgement.obstacle, (*found.objects, *found.also))
-    for code, objects in fitting.items():
-        subject = f"{list_text(one.name for one in objects)}: " if len(fitting) > 1 and objects else ""
-        yield f"{subject}{TEXTS[code]}"
+    fitting = advice(found.judgement.obstacle, (*found.objects, *found.also))
+    for each in fitting:
+        subject = f"{list_text(one.name for one in each.objects)}: " if len(fitting) > 1 and each.objects else ""
+        yield f"{subject}{each.text}"
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; without, {trial.without:.2f}"
             reached = f"{span_text(trial.of_ceiling)} of the ceiling"
             yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."
+            yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
             yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
-    if found.objects and fitting and not found.trials and set(fitting) != {RepairCode.BYTECODE}:
+    if found.objects and fitting and not found.trials and {each.code for each in fitting} != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
+
+
+def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
+    """Yield what a trial below the ceiling shows all the same, or that it does not show the gain of the repair."""
+    own = trial.of_copies
+    if own is not None and own.ratio >= SURELY_SCALES:
+        yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so hardly "
+               "anything is shared any more: a call on a copy takes longer, also in one thread. Attributes of an "
+               "instance that copy or pickle made can be slower than those of one that its class made: make it by the "
+               "class in each thread.")
+    elif (found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without
+            and trial.of_ceiling.ratio < CONTRAST * trial.without):
+        yield ("So this trial does not show what the repair gains, although counts of what is named are the cause: "
+               "measure your program with the change.")
 
 
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:
@@ -152,9 +181,22 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
                f"ceiling: without counting, about {percent(found.explained)} of the loss disappears.{rest}")
         if all(one.kind == "constant" for one in found.objects):
             yield "Constants that come from a .pyc are immortal, so that is what a .pyc gains."
+    if not found.loaded.bytecode and any(one.held is None and one.kind != "constant" and one.type in FROM_CODE
+                                         for one in found.objects):
+        yield ("PYTHONDONTWRITEBYTECODE is set: without a .pyc, references to numbers, texts and tuples that the code "
+               "itself makes are counted; if the value comes from the code, a .pyc cures it.")
     for one in found.also:
         seen = "Also seen" if found.objects else "Seen, but not proven to be in the way"
         yield f"{seen}: {object_text(one)}{_places_text(one)}"
+
+
+def _noise(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield that values which cannot be are noise, if there are any."""
+    evidence = found.evidence
+    over = evidence.ceiling is not None and evidence.ceiling > NOISE * found.threads
+    if over or (evidence.of_ceiling is not None and evidence.of_ceiling.ratio > NOISE):
+        yield (f"A ceiling above {found.threads}x, or a share of it above 1, is noise: the cores of a shared machine "
+               "are faster at one moment than at another.")
 
 
 def _places_text(one: BlamedObject) -> str:
@@ -164,7 +206,8 @@ def _places_text(one: BlamedObject) -> str:
 def object_text(one: BlamedObject) -> str:
     """Return an object as a reader knows it, with its type."""
     if one.held is not None:
-        return f"{one.name} ({one.type}), whose lock was held in {percent(one.held)} of looks"
+        held = "held" if one.type in LOCKS else "whose lock was held"
+        return f"{one.name} ({one.type}), {held} in {percent(one.held)} of looks"
     if one.count > 1:
         return f"{one.name} and {counted(one.count - 1, 'object')} that belong to it"
     return f"{one.name} ({one.type})"
@@ -173,7 +216,8 @@ def object_text(one: BlamedObject) -> str:
 def _measured(found: ScalingInvestigation) -> Iterator[str]:
     loaded = found.loaded
     if loaded.payloads:
-        shared = "each thread has its own" if loaded.dealt else "all threads share them"
+        them = "it" if loaded.payloads == 1 else "them"
+        shared = "each thread has its own" if loaded.dealt else f"all threads share {them}"
         yield f"{counted(loaded.payloads, 'payload')}: {shared}."
     busy = (f" The machine was busy: its threads waited {percent(found.queued_share)} of their time for a core."
             if found.queued_share >= BUSY else "")
@@ -214,7 +258,18 @@ def _in_short(each: BuildScaling) -> str:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."
     way = "in the way: " if found.objects else ""
-    return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}."
+    unnamed = ", it is open of which objects" if found.judgement.doubt is Doubt.SET else ""
+    return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}{unnamed}{_gain_in_short(found)}."
+
+
+def _gain_in_short(found: ScalingInvestigation) -> str:
+    """Return what the best trial of a repair reached, if it gained; "" otherwise."""
+    gains = [(trial.of_ceiling.ratio, trial.without) for trial in found.trials
+             if trial.of_ceiling and trial.without and trial.of_ceiling.ratio >= CONTRAST * trial.without]
+    if not gains:
+        return ""
+    reached, without = max(gains)
+    return f"; a copy in each thread reached {reached:.2f} of the ceiling, {without:.2f} without"
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:

@@ -12,7 +12,7 @@ from gilscope.toolkit.records import from_plain
 from gilscope.toolkit.report.as_json import machine_values
 from gilscope.toolkit.scale.api import ApiScaling  # noqa: TC001 - likewise
 from gilscope.toolkit.scale.investigation import ScalingInvestigation  # noqa: TC001 - likewise
-from gilscope.toolkit.scale.repairs import TEXTS, repairs
+from gilscope.toolkit.scale.repairs import advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,9 +100,10 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "doubt": judgement.doubt and judgement.doubt.value,
         "objects": [asdict(one) for one in found.objects], "also": [asdict(one) for one in found.also],
         "explained": found.explained, "without": found.without,
-        "repairs": [{"code": code.value, "text": TEXTS[code], "objects": [one.name for one in objects]}
-                    for code, objects in repairs(judgement.obstacle, (*found.objects, *found.also)).items()],
-        "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling)} for one in found.trials],
+        "repairs": [{"code": each.code.value, "text": each.text, "objects": [one.name for one in each.objects]}
+                    for each in advice(judgement.obstacle, (*found.objects, *found.also))],
+        "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling), "of_copies": span_values(one.of_copies)}
+                   for one in found.trials],
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
         "speedup": span_values(evidence.speedup), "ceiling": evidence.ceiling,
         "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
@@ -178,7 +179,8 @@ def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str
     return {name: values.get(name) for name in names} | {
         "threads": threads, "loaded": values.get("function"), "evidence": _plain_evidence(values, threads),
         "judgement": {name: values.get(name) for name in ("verdict", "obstacle", "doubt")},
-        "trials": [each | {"of_ceiling": _plain_span(each.get("of_ceiling"))} for each in trials]}
+        "trials": [each | {name: _plain_span(each.get(name)) for name in ("of_ceiling", "of_copies")}
+                   for each in trials]}
 
 
 def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any]:

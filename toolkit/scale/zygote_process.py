@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from gilscope.toolkit.builds.compile_library import announce
 from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
-from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
+from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess, SlowHelperError
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 PROGRAM = "from gilscope.toolkit.scale.child.zygote import main; main()"
 START_LIMIT = 180.0      # seconds, without a compilation of the core
 COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_library`
-LOAD_LIMIT = 300.0       # of the user's module, and of the calls that warm it up
+LOAD_LIMIT = 300.0       # of the user's module
+CALL_LIMIT = 60.0        # of the first calls: one of at most 0.25 s is measured, and the first may fill caches
 WINDOWS = (0.04, 0.1, 0.16, 0.16)     # seconds of the tries until enough of them was undisturbed
 EASILY = 3.0             # times the quota in one window: a shorter one would do
 SAMPLED_SECONDS = 0.1
@@ -175,8 +177,15 @@ class ZygoteProcess:
             UnscalableFunctionError: It cannot be measured.
             LostZygoteError: The process has ended.
         """
-        answer = self._ask(limit, do="load", function=function, payloads=payloads, payload=payload,
-                           threads=threads, recipe=recipe, maker=maker, look=look)
+        until = time.monotonic() + limit
+        self._send(do="load", function=function, payloads=payloads, payload=payload, threads=threads, recipe=recipe,
+                   maker=maker, look=look)
+        if (told := self._answer(limit)) == {"calling": True}:
+            told = self._called(function, min(CALL_LIMIT, max(0.0, until - time.monotonic())))
+        # Objects may take long to list once the calls are over.
+        if told == {"called": True}:
+            told = self._answer(max(0.0, until - time.monotonic()))
+        answer = self._content(told)
         self._names.clear()
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
@@ -255,15 +264,29 @@ class ZygoteProcess:
         """Wait until the core is loaded, and say that it is being compiled if it is."""
         limit = START_LIMIT
         while (state := self._answer(limit)) != {"ready": True}:
-            announce("the race checker's core", state["compiling"])
+            announce("gilscope's measuring core for this build", state["compiling"])
             limit = COMPILE_LIMIT
 
     def _ask(self, limit: float, **request: Any) -> Any:
+        self._send(**request)
+        return self._content(self._answer(limit))
+
+    def _send(self, **request: Any) -> None:
         try:
             self._helper.send(request)
         except HelperFailedError as error:
             raise self._lost(error) from None
-        return self._receive(limit)
+
+    def _called(self, function: str, limit: float) -> dict[str, Any]:
+        """Return what the zygote says after the first calls of the function."""
+        try:
+            answer: dict[str, Any] = self._helper.receive(limit)
+        except SlowHelperError:
+            raise LostZygoteError(f"a call of {function} did not return within {limit:.0f} s; name a part of the work, "
+                                  "or smaller payloads") from None
+        except HelperFailedError as error:
+            raise self._lost(error) from None
+        return answer
 
     def _answer(self, limit: float) -> dict[str, Any]:
         try:
@@ -272,8 +295,8 @@ class ZygoteProcess:
             raise self._lost(error) from None
         return answer
 
-    def _receive(self, limit: float) -> Any:
-        answer = self._answer(limit)
+    @staticmethod
+    def _content(answer: dict[str, Any]) -> Any:
         if "unknown" in answer:
             raise UnknownNameError(answer["unknown"])
         if missing := answer.get("missing_import"):

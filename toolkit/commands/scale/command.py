@@ -109,7 +109,8 @@ def run(args: Namespace) -> int:
     functions: list[BuildScaling] = []
     apis: list[BuildApiScaling] = []
     for build in builds:
-        limit = f"{format_seconds(args.budget)} and what has begun by then" if args.api else "a minute"
+        limit = (f"{format_seconds(args.budget)} and what has begun by then" if args.api else
+                 "a minute on a quiet machine")
         print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
         with machine.hold():
             if args.api:
@@ -198,7 +199,12 @@ def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> Bui
             found = investigate(process, loaded, args.threads)
             return BuildScaling(label=build.label, version=build.version, found=found)
     except (UnscalableFunctionError, LostZygoteError) as error:
-        return BuildScaling(label=build.label, version=build.version, found=None, problem=str(error))
+        return BuildScaling(label=build.label, version=build.version, found=None, problem=_problem(error))
+
+
+def _problem(error: ToolkitError) -> str:
+    """Return the message in one line: a report shows a line break within a sentence as an escape."""
+    return "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
 
 
 def _investigated_api(
@@ -210,7 +216,7 @@ def _investigated_api(
     try:
         found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
     except UnscalableFunctionError as error:
-        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=str(error))
+        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=_problem(error))
     return BuildApiScaling(label=build.label, version=build.version, found=found)
 
 

@@ -59,8 +59,15 @@ class FailedMeasurementError(Exception):
 class Zygote:
     """The loaded function with its objects, and the measurements in forks."""
 
-    def __init__(self, core: ModuleType) -> None:
+    def __init__(self, core: ModuleType, on_calls: Callable[[str], object] = lambda _: None) -> None:
+        """Prepare to load.
+
+        Args:
+            core: That of the race checker for this build.
+            on_calls: Is told "calling" before the first calls of the function, and "called" after them.
+        """
         self._core = core
+        self._on_calls = on_calls
         self._objects: list[Any] = []
         self._locks: dict[type, int] = {}
         self._gate = mmap.mmap(-1, mmap.PAGESIZE)    # shared with the forks
@@ -114,7 +121,9 @@ class Zygote:
         self._arguments = arguments or {}
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
+        self._on_calls("calling")
         self._each = self._warm_up(WARM_LOOK if look else WARM_UP)
+        self._on_calls("called")
         if (left := threading.active_count()) > 1:
             raise FunctionRefusedError(f"{name} has left {left - 1} thread(s) running, and a process with threads "
                                        "cannot be forked; name a function that works in the calling thread")
@@ -480,7 +489,7 @@ def main() -> None:
         core = build.load(lambda seconds: _tell(answers, {"compiling": seconds}))
         if hasattr(core, "end_with_parent"):
             core.end_with_parent(os.getppid())      # also while the user's function does not return
-        zygote = Zygote(core)
+        zygote = Zygote(core, lambda what: _tell(answers, {what: True}))
     except Exception as error:  # noqa: BLE001 - reported to whoever asked
         _tell(answers, {"error": str(error)})
         return
@@ -523,7 +532,28 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
             except RefusedError as refused:
                 missing = isinstance(error, NameMissingError) or isinstance(refused, ModuleMissingError)
                 return {"unknown" if missing else "refused": str(refused)}
+    if isinstance(error, TypeError) and "function" in request and (names := _missing(request)):
+        how = ("it is called with one argument: give it with --payload LITERAL, or --payloads MODULE:NAME"
+               if len(names) == 1 else
+               "it is called with one argument at most: name a function that calls it with all it needs")
+        return {"refused": f"{request['function']} needs {', '.join(names)}; {how}"}
     return {"refused": _told(error)}
+
+
+def _missing(request: dict[str, Any]) -> list[str]:
+    """Return the names of the arguments that a call would have to have beside what it gets, if it gets too few."""
+    import inspect  # noqa: PLC0415 - only what fails needs it
+
+    if request.get("recipe") or request.get("maker"):
+        return []
+    try:
+        parameters = inspect.signature(find(request["function"])).parameters.values()
+    except (TypeError, ValueError):      # C code that has no signature
+        return []
+    needed = [each.name for each in parameters if each.default is each.empty
+              and each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
+    given = int(request.get("payload") is not None or request.get("payloads") is not None)
+    return needed if len(needed) > given else []
 
 
 def _told(error: BaseException) -> str:
