@@ -39,7 +39,7 @@ def scope_text(run: Run) -> str:
 
 
 def scope_of_runs(runs: Collection[Run]) -> str:
-    """Return the scope of numbers of several runs: "in 1 to 3 sessions each", "over 3 sessions each, begun within .."."""
+    """Return the scope of several runs: "in 1 to 3 sessions each", "over 3 sessions each, begun within 2 days"."""
     counts = [max(len(session_rounds(run)), 1) for run in runs]
     each = " each" if len(counts) > 1 else ""
     if min(counts) >= FEWEST:

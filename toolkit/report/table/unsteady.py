@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # No share is usual on all machines.  Of the runs in results/example, with both arms of cells that are measured twice:
 # 2 to 13 % in the six computing cells of `first-look` and `own-function`, 19 to 51 % in the two of `second-worker`; in
-# the other two, 3 to 5 % in `sha256_64k`, and 21 to 82 % in `primes` and `countdown`.
+# the other two, 3 to 5 % in `sha256_64k`, and 21 to 83 % in `primes` and `countdown`.
 LEAST_SPREAD = 0.30
 COMPUTES = 0.75      # of a core that the work keeps busy; the CPU time of waiting work is short and always spreads
 FEWEST_VALUES = 10   # for the first and the ninth tenth
