@@ -14,9 +14,11 @@ from gilscope.toolkit.report import json_, markdown, terminal
 from gilscope.toolkit.report.as_json import compare_values, run_values
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Table
-from gilscope.toolkit.report.hosts.document import hosts_scope
+from gilscope.toolkit.report.hosts.agreement import measured_host
+from gilscope.toolkit.report.hosts.as_json import hosts_values
+from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.run_document import overview_document, run_document
-from gilscope.toolkit.report.sessions import MERGED, scope_text, session_rounds, spans_text
+from gilscope.toolkit.report.sessions import MERGED, scope_of_runs, scope_text, session_rounds, spans_text
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
@@ -185,7 +187,21 @@ def test_scope_of_three_sessions_says_how_close_together_they_are(starts, text):
                      for each, start in zip(run.sessions, starts, strict=True))
     run = dataclasses.replace(run, started=sessions[0].started, later_sessions=sessions[1:])
     assert scope_text(run) == f"over 3 sessions begun within {text}"
-    assert hosts_scope([run, run]) == f"over at least 3 sessions each, begun within {text}"
+    assert scope_of_runs([run, run]) == f"over 3 sessions each, begun within {text}"
+
+
+@pytest.mark.parametrize(("sessions", "scope"), [
+    ((1, 1), "in one session each"), ((1, 3), "in 1 to 3 sessions each"), ((2, 3), "in 2 to 3 sessions each"),
+    ((2, 2), "in 2 sessions each"), ((1,), "in one session"),
+])
+def test_scope_of_several_runs_has_the_fewest_and_the_most_sessions(sessions, scope):
+    runs = [make(count) for count in sessions]
+    assert scope_of_runs(runs) == scope
+    if len(runs) > 1:
+        hosts = [measured_host(f"host-{place}", run) for place, run in enumerate(runs)]
+        assert f", {scope}" in terminal.render(hosts_document("both", hosts))
+        assert f", {scope}" in markdown.render(hosts_document("both", hosts))
+        assert hosts_values("both", hosts)["scope"] == scope
 
 
 def test_sessions_of_several_days_are_so_many_days_apart():
@@ -305,6 +321,20 @@ def test_more_rounds_do_not_tell_how_sessions_differ():
     assert rounds_to_tell(dataclasses.replace(several, **wide)) is None
 
 
+def test_ratio_that_lacks_sessions_needs_sessions_too():
+    """The run has three: its remedy is that of the others, though this ratio is of one."""
+    run = without_rounds(make(3, times=1.7), GONE, 4)
+    contrasts = [dataclasses.replace(each, comparison=dataclasses.replace(
+        each.comparison, lo=0.97, hi=1.11, verdict_interval=(0.96, 1.12)))
+        for each in compare_models(run, "serial", "subinterpreters") if each.sample == GONE]
+    assert [(each.comparison.sessions, each.comparison.run_sessions) for each in contrasts] == [(1, 3)]
+    text = terminal.render(comparison_document("", contrasts, baseline="a", sample="b"), width=200)
+    assert "  more sessions\n" in text
+    assert "more sessions: rounds at other times" in text
+    values = compare_values(contrasts, baseline="a", sample="b", notes=())
+    assert [each["ratio"]["rounds_to_tell"] for each in values["cells"]] == [None]
+
+
 def test_compare_of_three_sessions_asks_for_sessions_as_the_report_does():
     run = make(3, (0.7, 1.0, 1.5))
     contrasts = compare_models(run, "serial", "subinterpreters")
@@ -362,6 +392,28 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
         assert "gilscope run --add-session example" in text
 
 
+TWIN = dataclasses.replace(SERIAL, twin=True)
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [(TWIN, SERIAL), (SERIAL, TWIN)])
+def test_spread_is_that_of_the_arm_that_spreads_more_and_says_that_of_the_other(wide, narrow):
+    run = spread_out(spread_out(make(1), 0.2, of=narrow), 0.8, of=wide)
+    (found,) = unsteady_baselines(Index(run))
+    assert (found.cell, found.spread > 0.5, 0.1 < found.beside < 0.2) == (SERIAL, True, True)
+    text = terminal.render(overview_document(run), width=500)
+    beside = f"the same cell measured beside it: {found.beside * 100:.0f} %"
+    assert re.search(rf"primes on 3.14 {found.spread * 100:.0f} % \(\d+ ms to \d+ ms; {beside}\)", text)
+    assert [each["beside"] for each in run_values(run)["unsteady"]] == [found.beside]
+
+
+def test_cell_measured_once_has_no_spread_beside_it():
+    maker = RunMaker(rounds=12)
+    maker.measure(cell(), 0.4)
+    run = spread_out(maker.run(("3.14",)), 0.8)
+    assert [each["beside"] for each in run_values(run)["unsteady"]] == [None]
+    assert "measured beside it" not in terminal.render(overview_document(run), width=500)
+
+
 def in_session(number, run, original):
     """Return `original` with the values of `run` in one session."""
     return dataclasses.replace(run, measurements=tuple(
@@ -376,8 +428,9 @@ def test_spread_of_each_cell_is_said_to_be_that_of_its_own_session():
     run = in_session(2, spread_out(run, 0.8), run)
     run = in_session(3, spread_out(run, 0.8, of=cell(workload="sha")), run)
     text = terminal.render(overview_document(run), width=500)
-    assert re.search(r"primes on 3.14 \d+ % \(\d+ ms to \d+ ms, session 2\) and sha on 3.14 \d+ % "
-                     r"\(\d+ ms to \d+ ms, session 3\); gilscope warns", text)
+    beside = "; the same cell measured beside it: 0 %"
+    assert re.search(rf"primes on 3.14 \d+ % \(\d+ ms to \d+ ms, session 2{beside}\) and sha on 3.14 \d+ % "
+                     rf"\(\d+ ms to \d+ ms, session 3{beside}\); gilscope warns", text)
 
 
 def test_further_session_is_not_advised_to_a_fleet_which_has_one():

@@ -119,6 +119,24 @@ def changed(loaded, change):
         for table in loaded.tables))
 
 
+def test_every_common_page_with_ratios_says_how_early_stopping_biases_them(runs):
+    early = dataclasses.replace(runs[0], stopping="cells with a clear answer got fewer rounds")
+    said = "run1: cells with a clear answer got fewer rounds"
+    both = [early, runs[1]]
+    series, group = follow(both), next(iter(workload_pages(both)))
+    around = page_values("t", "d")
+    pages = {
+        "home.html": beside(home_values(both, {each.id: [] for each in both}, KINDS, series=series)),
+        "history.html": history_values(both, series) | around,
+        "history-workload.html": workload_values(group, both, series, {}) | around,
+        "machines.html": machines_values([early], KINDS) | {"fleets": []} | around,
+    }
+    for name, values in pages.items():
+        assert said in rendered(name, values), name
+    newer = rendered("machines.html", machines_values(both, KINDS) | {"fleets": []} | around)
+    assert said not in newer   # its cells are those of the newest run alone
+
+
 def test_ratio_that_lacks_a_session_says_so_on_every_common_page(runs):
     lacking = changed(runs[0], lambda result: dataclasses.replace(
         result, speedup=dataclasses.replace(result.speedup, sessions=2, run_sessions=3)) if result.speedup else result)

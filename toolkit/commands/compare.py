@@ -24,10 +24,9 @@ from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document, in
 from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
-from gilscope.toolkit.report.hosts.document import hosts_scope
 from gilscope.toolkit.report.hosts.tables import unknown_text
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
-from gilscope.toolkit.report.sessions import scope_text
+from gilscope.toolkit.report.sessions import scope_of_runs, scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -310,7 +309,7 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
     remarks = cautions_of_all(seen.remarks.items())
     judged = None if args.fail_on is None else gate([each.contrast for each in contrasts], args.fail_on)
     sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
-    scope = TWO_RUNS if others else hosts_scope(seen.runs)
+    scope = TWO_RUNS if others else scope_of_runs(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
         title, contrasts, names, **sides, margin=args.margin, notes=notes, remarks=remarks), scope))

@@ -64,7 +64,7 @@ def run_values(run: Run) -> dict[str, Any]:
         "sessions": [{"started": session.started, "first_round": session.first_round, "rounds": rounds}
                      for session, rounds in zip(run.sessions, session_rounds(run), strict=False)],
         "unsteady": [{**cell_values(each.cell), "session": each.session, "spread": each.spread, "low": each.low,
-                      "high": each.high} for each in unsteady_baselines(index)],
+                      "high": each.high, "beside": each.beside} for each in unsteady_baselines(index)],
         "cells": [
             _result(result, index) for table in tables for row in table.rows for result in row.results
         ],

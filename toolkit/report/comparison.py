@@ -277,7 +277,7 @@ def _need(comparison: Comparison, margin: float) -> _Need | None:
         return _Need(_Remedy.AA_ARM)
     if not comparison.paired:
         return _Need(_Remedy.BOTH_AGAIN)
-    if comparison.sessions > 1:   # rounds of the same session do not tell how sessions differ
+    if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
         return _Need(_Remedy.SESSIONS)
     rounds = rounds_to_tell(comparison, margin)
     return _Need(_Remedy.QUIET) if rounds is None else _Need(_Remedy.ROUNDS, rounds)

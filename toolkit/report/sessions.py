@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.table.unsteady import UnsteadyBaseline
 
 MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
 SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
@@ -35,6 +36,18 @@ def scope_text(run: Run) -> str:
     if sessions >= FEWEST:
         return f"over {sessions} sessions begun within {spans_text([session_span(run)])}"
     return f"in these {sessions} sessions" if sessions > 1 else "in this session"
+
+
+def scope_of_runs(runs: Collection[Run]) -> str:
+    """Return the scope of several runs: "in 1 to 3 sessions each", "over 3 sessions each, begun within 2 days"."""
+    counts = [max(len(session_rounds(run)), 1) for run in runs]
+    each = " each" if len(counts) > 1 else ""
+    if min(counts) >= FEWEST:
+        spans = spans_text([session_span(run) for run in runs])
+        return f"over {range_text(counts, str)} sessions{each}, begun within {spans}"
+    if max(counts) == 1:
+        return f"in one session{each}"
+    return f"in {range_text(counts, str)} sessions{each}"
 
 
 def session_span(run: Run) -> float:
@@ -77,13 +90,19 @@ def unsteady_texts(run: Run) -> Iterator[str]:
     """Yield a warning if the CPU time of a serial cell spreads by more than `LEAST_SPREAD`."""
     if found := unsteady_baselines(Index(run)):
         several = len(session_rounds(run)) > 1
-        cells = list_text(
-            f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
-            f"{format_seconds(each.high)}{f', session {each.session}' if several else ''})" for each in found)
+        cells = list_text(_unsteady_text(each, several=several) for each in found)
         yield (f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its values: "
                f"{cells}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes differ that much, or "
                "something changed their speed during the run: before you rely on a ratio, "
                f"{_at_another_time(run)}")
+
+
+def _unsteady_text(found: UnsteadyBaseline, *, several: bool) -> str:
+    """Return "primes on 3.14 51 % (34 ms to 51 ms; the same cell measured beside it: 19 %)"."""
+    session = f", session {found.session}" if several else ""
+    beside = "" if found.beside is None else f"; the same cell measured beside it: {found.beside * 100:.0f} %"
+    return (f"{found.cell.workload} on {found.cell.build} {found.spread * 100:.0f} % ({format_seconds(found.low)} to "
+            f"{format_seconds(found.high)}{session}{beside})")
 
 
 def _at_another_time(run: Run) -> str:

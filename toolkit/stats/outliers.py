@@ -7,6 +7,9 @@ the k-th largest is R times the next one with the probability R^(-a k).  Arms wh
 is wider than that have far processes.  So the tail need not be fitted, which the few processes of a run hardly allow,
 and an arm that is merely noisier than the others has no flag.
 
+No flag does not mean that no process is far: distances are those of all groups of the run, so in a run with a noisy
+group, a process that is 30 % slow in a quiet one can go unflagged, and several far ones can hide one another.
+
 Assumptions: fewer than half of a group's arms have such a process; no tail of errors is heavier than that of Student's
 t with three degrees of freedom.
 

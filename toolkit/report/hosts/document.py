@@ -22,17 +22,15 @@ from gilscope.toolkit.report.hosts.wording import (
     names_text,
     words_text,
 )
-from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
+from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text
-from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
-    from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.hosts.agreement import HostsContrast, HostsTable, MeasuredHost
     from gilscope.toolkit.store import Host
 
@@ -63,7 +61,7 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
-    return with_scope(Document(tuple(sections)), hosts_scope([host.run for host in hosts]))
+    return with_scope(Document(tuple(sections)), scope_of_runs([host.run for host in hosts]))
 
 
 def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
@@ -72,16 +70,7 @@ def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
             "tables of that host alone.")
     sections = (*_beginning(label, hosts, states), in_short, Lines("", (rest,)))
-    return with_scope(Document(sections), hosts_scope([host.run for host in hosts]))
-
-
-def hosts_scope(runs: Collection[Run]) -> str:
-    """Return the scope of numbers over hosts by the runs of these: the sessions that each host measured."""
-    sessions = min(len(session_rounds(run)) for run in runs)
-    if sessions >= FEWEST:
-        spans = [session_span(run) for run in runs]
-        return f"over at least {sessions} sessions each, begun within {spans_text(spans)}"
-    return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # several
+    return with_scope(Document(sections), scope_of_runs([host.run for host in hosts]))
 
 
 def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:
@@ -183,7 +172,7 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
     """Yield the number of ratios that hold on every host, and those that do not."""
     rows = [(table, row) for table in tables for row in table.rows if row.over.agreement.hosts > 1]
     if not rows:
-        yield "No ratio is known on more than one host, so nothing shows whether any holds elsewhere."
+        yield "No speed-up is known on more than one host, so nothing shows whether any holds elsewhere."
         return
     changing = [(table, row) for table, row in rows if row.over.agreement.changes]
     undecided = sum(row.over.agreement.word == SpeedVerdict.CANNOT_TELL for _, row in rows)
@@ -192,7 +181,7 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
     rest = len(rows) - len(changing) - undecided - everywhere
     parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
              f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]
-    yield f"Of {counted(len(rows), 'ratio')} known on more than one host, {list_text(filter(None, parts))}."
+    yield f"Of {counted(len(rows), 'speed-up')} known on more than one host, {list_text(filter(None, parts))}."
     for table, row in changing[:CHANGES]:
         agreement = row.over.agreement
         words = {str(agreement.word): agreement.holds, **{str(word): names for word, names in agreement.others.items()}}

@@ -20,14 +20,14 @@ NAMED = 4   # hosts by name; of more their number, with the first ones
 ALL = ("all hosts: the mean over hosts like these with its 95 % interval (random effects, which include the variation "
        "between hosts). Verdicts use wider intervals, which hold for all cells at once: two or three hosts seldom "
        "suffice.")
-SPREAD = ("spread: the standard deviation of the hosts' own ratios, without their noise; none: noise explains the "
-          "differences.")
+SPREAD = ("spread: the standard deviation of the hosts' own ratios, without their noise; none: noise suffices to "
+          "explain the differences.")
 NEXT = "next host: the range of the ratio on one more such host, with 95 % probability."
 HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
 PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
                "machine.")
 EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain above "
-        f"{MARGIN * 100:g} %.")
+        f"{MARGIN * 100:g} %; ?: no verdict, the range that is not excluded.")
 
 
 def names_text(names: Sequence[str]) -> str:

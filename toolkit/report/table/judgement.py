@@ -74,7 +74,7 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
     ends = (*comparison.between, comparison.lo, comparison.hi)
     if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval
         return None
-    if comparison.sessions > 1:   # rounds of the same session do not tell how sessions differ
+    if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
         return None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)

@@ -19,7 +19,7 @@ from gilscope.toolkit.report.wording import interval_text, ratio_text, value_tex
 from gilscope.toolkit.site.charts.cells import is_clear
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.page_values import shown
-from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
+from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places, stopping_notes
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, inflect
@@ -162,12 +162,19 @@ def history_values(runs: Sequence[LoadedRun], series: Sequence[HistorySeries]) -
     """Return the values of `history.html` but those around it: what changed, and where each workload is."""
     files = workload_pages(runs)
     return shown({
+        "stopping": _stopping(runs, series),
         "changes": [_change(each, at) for each in series for at, result in enumerate(each.results) if result.changed],
         "followed": f"{counted(len(series), 'ratio')} of {counted(len([each for each in runs if each.tables]), 'run')} "
                     f"{inflect(len(series), 'is', 'are')}",
         "workloads": [{"title": title_text(table), "link": files[group], **_extent(group, series)}
                       for group, table in _tables(runs).items()],
     })
+
+
+def _stopping(runs: Sequence[LoadedRun], series: Iterable[HistorySeries]) -> list[str]:
+    """Return how early stopping biases ratios that are followed."""
+    there = {result.loaded.id for each in series for result in each.results}
+    return stopping_notes([each for each in runs if each.id in there])
 
 
 def _tables(runs: Sequence[LoadedRun]) -> dict[Group, WorkloadTable]:
@@ -220,7 +227,7 @@ def workload_values(
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
         "rows": [_row(each, result, files.get(result.loaded.id, {})) for each in own for result in each.results],
-        "several": len({each.host for each in own}) > 1, "fewest": FEWEST,
+        "several": len({each.host for each in own}) > 1, "fewest": FEWEST, "stopping": _stopping(known, own),
     })
 
 

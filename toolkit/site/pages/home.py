@@ -12,7 +12,7 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
+from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text, range_text, ratio_number
@@ -20,10 +20,9 @@ from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.history import change_text
-from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
+from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, shapes
-from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def home_values(
         lost_answers: How many answers of `gilscope scale` could not be read.
     """
     runs = [each for each in known if not each.is_experiment]
-    names = _names(runs)
+    names = run_names(runs)
     hosts = [_host(name, found, in_short, kinds) | {
         "repeated": list(_repeated([each for each in series if each.host == name], names))}
         for name, found in by_host(runs).items()]
@@ -114,24 +113,13 @@ def _answer_text(
     were = "models were" if len(models) > 1 or len(here) > 1 else "model was"
     counts = [f"{model} in {times} of {tried}" if len(here) > 1 else model for model, times, tried in models]
     return (f"On {build}, the best {were} measured {_times_text([each.ratio for each in gains])} as fast as {baseline}"
-            f"{intervals} in {counted(len(here), 'workload')}{_sessions_text(here)}: {list_text(counts)}.")
+            f"{intervals} in {counted(len(here), 'workload')}, {scope_of_runs([each.loaded.run for each in here])}: "
+            f"{list_text(counts)}.")
 
 
 def _times_text(ratios: Sequence[float]) -> str:
     """Return "1.59x to 2.14x"."""
     return range_text(ratios, lambda ratio: f"{ratio_number(ratio)}x")
-
-
-def _sessions_text(here: Sequence[WorkloadOnBuild]) -> str:
-    """Return ", in one session each", ", over 3 sessions, begun within 4 hours": what the intervals are about."""
-    counts = [max(len(session_rounds(place.loaded.run)), 1) for place in here]
-    each = " each" if len(counts) > 1 else ""
-    if min(counts) >= FEWEST:
-        spans = [session_span(place.loaded.run) for place in here]
-        return f", over {range_text(counts, str)} sessions{each}, begun within {spans_text(spans)}"
-    if max(counts) == 1:
-        return f", in one session{each}"
-    return f", in {range_text(counts, str)} sessions{each}"
 
 
 def _lost(count: int, *words: str) -> Iterator[dict[str, str]]:
@@ -144,9 +132,9 @@ def _lost(count: int, *words: str) -> Iterator[dict[str, str]]:
 def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
     """Yield warnings, each with the page that has the details."""
     notes: dict[str, list[LoadedRun]] = {}
-    names = _names(runs)
+    names = run_names(runs)
     for each in runs:
-        for text in each.cautions:
+        for text in filter(None, [*each.cautions, each.stopping]):
             notes.setdefault(text, []).append(each)
         absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
                   if result.absence is not None]
@@ -201,20 +189,6 @@ def _agreement(several: Sequence[HistorySeries], names: Mapping[str, str]) -> di
     apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
                 for each in several)
     return {"differing": differing, "apart": apart}
-
-
-def _names(runs: Sequence[LoadedRun]) -> dict[str, str]:
-    """Return the name of each run by its id: its label, with machine and start if the label is not unique."""
-    labels = Counter(each.run.label for each in runs)
-    on_host = Counter((each.run.label, each.host) for each in runs)
-
-    def name(each: LoadedRun) -> str:
-        if labels[each.run.label] == 1:
-            return each.run.label
-        began = f", {each.run.started[:16].replace('T', ' ')}" if on_host[each.run.label, each.host] > 1 else ""
-        return f"{each.run.label} ({each.host}{began})"
-
-    return {each.id: name(each) for each in runs}
 
 
 def _host(

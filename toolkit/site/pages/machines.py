@@ -9,7 +9,7 @@ from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, ratio_text
 from gilscope.toolkit.site.page_values import shown
-from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
+from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places, stopping_notes
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.verdict import SpeedVerdict
@@ -46,7 +46,9 @@ def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
     rows.sort(key=lambda row: (
         not row["changes"], -row["decided"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
     models = [row["model"] for row in rows]
+    used = {place.loaded.id for by in found.values() for place, _ in by.values()}
     return shown({
+        "stopping": stopping_notes([each for each in known if each.id in used]),
         "machines": [_machine(host, each) for host, each in by_host(known).items()], "rows": rows, "names": list(hosts),
         "experiments": any(each.is_experiment for each in known),
         "models": legend(models), "shapes": shapes(), "sentence": _sentence(rows, hosts),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -89,3 +91,27 @@ def sorted_by_kind(tables: Mapping[Group, WorkloadTable], kinds: Mapping[str, st
     """Return (kind, group, title) of workloads, kind by kind."""
     found = [(kind_of(table, kinds), group, title_text(table)) for group, table in tables.items()]
     return sorted(found, key=lambda each: (KINDS.index(each[0]) if each[0] in KINDS else len(KINDS), each[2]))
+
+
+def run_names(runs: Sequence[LoadedRun]) -> dict[str, str]:
+    """Return the name of each run by its id: its label, with machine and start if the label is not unique."""
+    labels = Counter(each.run.label for each in runs)
+    on_host = Counter((each.run.label, each.host) for each in runs)
+
+    def name(each: LoadedRun) -> str:
+        if labels[each.run.label] == 1:
+            return each.run.label
+        began = f", {each.run.started[:16].replace('T', ' ')}" if on_host[each.run.label, each.host] > 1 else ""
+        return f"{each.run.label} ({each.host}{began})"
+
+    return {each.id: name(each) for each in runs}
+
+
+def stopping_notes(runs: Sequence[LoadedRun]) -> list[str]:
+    """Return how early stopping biases the ratios of runs, each text once, after the names of its runs."""
+    names = run_names(runs)
+    found: dict[str, list[str]] = {}
+    for each in runs:
+        if each.stopping:
+            found.setdefault(each.stopping, []).append(names[each.id])
+    return [f"{list_text(those)}: {text}." for text, those in found.items()]
