@@ -181,7 +181,9 @@ class ZygoteProcess:
         self._send(do="load", function=function, payloads=payloads, payload=payload, threads=threads, recipe=recipe,
                    maker=maker, look=look)
         if (told := self._answer(limit)) == {"calling": True}:
-            told = self._called(function, min(CALL_LIMIT, max(0.0, until - time.monotonic())))
+            seconds = min(CALL_LIMIT, max(0.0, until - time.monotonic()))
+            told = self._answer(seconds, f"a call of {function} did not return within {seconds:.0f} s; name a part of "
+                                         "the work, or smaller payloads")
         # Objects may take long to list once the calls are over.
         if told == {"called": True}:
             told = self._answer(max(0.0, until - time.monotonic()))
@@ -277,26 +279,17 @@ class ZygoteProcess:
         except HelperFailedError as error:
             raise self._lost(error) from None
 
-    def _called(self, function: str, limit: float) -> dict[str, Any]:
-        """Return what the zygote says after the first calls of the function."""
-        try:
-            answer: dict[str, Any] = self._helper.receive(limit)
-        except SlowHelperError:
-            raise LostZygoteError(f"a call of {function} did not return within {limit:.0f} s; name a part of the work, "
-                                  "or smaller payloads") from None
-        except HelperFailedError as error:
-            raise self._lost(error) from None
-        return answer
-
-    def _answer(self, limit: float) -> dict[str, Any]:
+    def _answer(self, limit: float, slow: str = "") -> dict[str, Any]:
+        """Receive an answer; `slow` is what to say if none comes within the limit, in seconds."""
         try:
             answer: dict[str, Any] = self._helper.receive(limit)
         except HelperFailedError as error:
+            if slow and isinstance(error, SlowHelperError):
+                raise LostZygoteError(slow) from None
             raise self._lost(error) from None
         return answer
 
-    @staticmethod
-    def _content(answer: dict[str, Any]) -> Any:
+    def _content(self, answer: dict[str, Any]) -> Any:
         if "unknown" in answer:
             raise UnknownNameError(answer["unknown"])
         if missing := answer.get("missing_import"):
