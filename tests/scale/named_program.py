@@ -3,6 +3,7 @@
 import datetime
 import enum
 import functools
+import logging
 import re
 import threading
 
@@ -50,6 +51,7 @@ CONFIG = Config()
 PLAIN = Plain()
 INNER = make()
 FAILED = ValueError
+HANDLER = logging.Handler()
 LOCK = threading.Lock()
 STAMP = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2), "east"))
 PART = functools.partial(f, object())

@@ -26,6 +26,7 @@ NAMED = {
     "program.f.__code__": ("code of f()", "code"),
     "program.f.__code__.co_consts[program.f.__code__.co_consts.index((4, 'five'))]": (
         "constant <tuple> in f()", "constant"),
+    "program.HANDLER.lock": (f"{NAME}.HANDLER.lock", "log handler"),
     "program.LOCK": (f"{NAME}.LOCK", "global"),
     "program.STAMP.tzinfo": (f"{NAME}.STAMP.tzinfo", "attribute"),     # the collector does not know that it is stored
     "program.PART.args[0]": (f"the value of {NAME}.PART.args[0]", "item"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
+from gilscope.toolkit.scale.child.names import LOG_HANDLER
 from gilscope.toolkit.scale.judgement import (
     CONTRAST,
     EXPLAINS,
@@ -235,7 +236,8 @@ class _Investigator:
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
         numbers = [each.number for each in held]
-        return tuple(BlamedObject(name=name.name, kind="lock", type=name.type, held=each.held, places=places)
+        return tuple(BlamedObject(name=name.name, kind=LOG_HANDLER if name.kind == LOG_HANDLER else "lock",
+                                  type=name.type, held=each.held, places=places)
                      for each, name, places in zip(
                          held, self._process.names(numbers), self._process.places(numbers), strict=True))
 

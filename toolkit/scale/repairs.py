@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.scale.child.names import LOG_HANDLER
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ OF_LOCK = {
     "_io.TextIOWrapper": _STREAM, "_io.BufferedWriter": _STREAM, "_io.BufferedRandom": _STREAM,
     "_io.BufferedReader": "Read much at once, or open the file in each thread.",
 }
-LOG_HANDLER = ("Log less often, or let a logging.handlers.QueueHandler pass the records to a QueueListener, so that "
+QUEUE_OF_RECORDS = ("Log less often, or let a logging.handlers.QueueHandler pass the records to a QueueListener, so that "
                "the work waits for no output; a handler for each thread shares no lock.")
 # Repairs that a copy in each thread is, or shows the gain of.
 COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
@@ -66,7 +67,7 @@ _OF_KIND = {
     "constant": RepairCode.BYTECODE, "class attribute": RepairCode.LOCAL_NAME, "class namespace": RepairCode.LOCAL_NAME,
     "class": RepairCode.LOCAL_NAME, "class of C": RepairCode.C_TYPE, "cell": RepairCode.OWN_FUNCTION,
     "function": RepairCode.OWN_FUNCTION, "code": RepairCode.BYTECODE, "defaults": RepairCode.OWN_FUNCTION,
-    "lock": RepairCode.SHARD,
+    "lock": RepairCode.SHARD, LOG_HANDLER: RepairCode.SHARD,
 }
 
 
@@ -106,8 +107,8 @@ def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
         return COMPUTED      # it is a local name already
     if code is not RepairCode.SHARD:
         return TEXTS[code]
-    if blamed.type.startswith("_thread.") and ".handlers[" in blamed.name and blamed.name.endswith(".lock"):
-        return LOG_HANDLER
+    if blamed.kind == LOG_HANDLER:
+        return QUEUE_OF_RECORDS
     return OF_LOCK.get(blamed.type, TEXTS[code])
 
 

@@ -25,6 +25,7 @@ MOST = 400_000        # objects that are looked at
 LONGEST_KEY = 40      # characters
 LATER = 4             # steps: constants of code come after what is so much farther away
 ITEM = "the value of "
+LOG_HANDLER = "log handler"     # kind of the lock that one has
 ARGUMENT = "argument "
 TEST_ARGUMENT = "test argument "
 HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
@@ -250,7 +251,8 @@ def _instance_parts(way: _Way, each: Any) -> Iterator[tuple[_Way, Any]]:
         space = None
     if type(space) is dict:
         for name, value in [*space.items()]:
-            yield way.part("attribute", f"{way.path}.{name}"), value
+            kind = LOG_HANDLER if name == "lock" and _handles_logs(each) else "attribute"
+            yield way.part(kind, f"{way.path}.{name}"), value
         yield way.part("namespace", f"attributes of {way.path}"), space
     for base in type(each).__mro__:
         slots = base.__dict__.get("__slots__", ())
@@ -263,6 +265,11 @@ def _instance_parts(way: _Way, each: Any) -> Iterator[tuple[_Way, Any]]:
     for inner in gc.get_referents(each):
         if not isinstance(inner, type):
             yield way.part("inside", way.path, f"{_a(type(inner).__qualname__)} inside {way.path}"), inner
+
+
+def _handles_logs(each: Any) -> bool:
+    logging = sys.modules.get("logging")
+    return logging is not None and logging.Handler in type(each).__mro__
 
 
 def _a(noun: str) -> str:
