@@ -57,8 +57,8 @@ OF_LOCK = {
     "_io.TextIOWrapper": _STREAM, "_io.BufferedWriter": _STREAM, "_io.BufferedRandom": _STREAM,
     "_io.BufferedReader": "Read much at once, or open the file in each thread.",
 }
-QUEUE_OF_RECORDS = ("Log less often, or let a logging.handlers.QueueHandler pass the records to a QueueListener, so that "
-               "the work waits for no output; a handler for each thread shares no lock.")
+QUEUE_OF_RECORDS = ("Log less often, or let a logging.handlers.QueueHandler pass the records to a QueueListener, so "
+                    "that the work waits for no output; a handler for each thread shares no lock.")
 # Repairs that a copy in each thread is, or shows the gain of.
 COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
 # Types of which every copy, also a deep one, is the same object; as the child names them.
