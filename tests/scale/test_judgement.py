@@ -60,6 +60,13 @@ def test_nothing_is_blamed_where_threads_reach_the_ceiling(of_ceiling, ceiling, 
     assert found == Judgement(verdict=SCALES, obstacle=obstacle)
 
 
+def test_one_slow_moment_of_the_processes_is_no_low_ceiling():
+    # `pages_mapped` on a shared machine: 1.3 of two processes, while threads reached 1.2 [0.9, 1.5].
+    wide = Span(ratio=1.2, lo=0.9, hi=1.5)
+    assert judge(evidence(0.95, 1.0, ceiling=1.3, speedup=1.2)).obstacle is Obstacle.HARDWARE
+    assert judge(replace(evidence(0.95, 1.0, ceiling=1.3), speedup=wide)).obstacle is Obstacle.NONE
+
+
 def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():
     seen = evidence(enough=False, of_ceiling=0.0, locks=locks(0.6), disturbed=span(0.5), disturbed_immortal=span(1.0))
     seen = replace(seen, of_ceiling=None)

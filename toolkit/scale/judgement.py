@@ -113,8 +113,7 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     if verdict is ScalingVerdict.UNSURE:
         return Judgement(verdict=verdict, obstacle=Obstacle.UNKNOWN, doubt=doubt)
     if verdict is ScalingVerdict.SCALES:
-        low = evidence.ceiling is not None and evidence.ceiling < LEAST_CEILING * evidence.threads
-        return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if low else Obstacle.NONE)
+        return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if _ceiling_is_low(evidence) else Obstacle.NONE)
     if not evidence.enough:      # nothing else can be told without enough clean time
         return Judgement(verdict=verdict, obstacle=Obstacle.LOCK)
     obstacle, doubt = _obstacle(evidence)
@@ -182,6 +181,15 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     if span.hi > SURELY_NOT:
         return ScalingVerdict.UNSURE, Doubt.WIDE
     return _limited_verdict(evidence), None
+
+
+def _ceiling_is_low(evidence: ScalingEvidence) -> bool:
+    """Return True if neither processes nor, surely, threads reach what idle cores give."""
+    least = LEAST_CEILING * evidence.threads
+    if evidence.ceiling is None or evidence.speedup is None:
+        return False
+    # One slow moment of one thread or of the processes is no low ceiling.
+    return evidence.ceiling < least and evidence.speedup.hi < least
 
 
 def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:

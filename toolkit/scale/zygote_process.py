@@ -300,8 +300,9 @@ class ZygoteProcess:
         return answer.get("answer")
 
     def _lost(self, error: HelperFailedError) -> LostZygoteError:
-        said = last_lines(Path(self._output.name))
-        return LostZygoteError(f"the measuring process {error}" + (f"\n{said}" if said else ""))
+        """Return the error with what the process printed last, in one line as reports need it."""
+        said = [line.strip() for line in last_lines(Path(self._output.name)).splitlines() if line.strip()]
+        return LostZygoteError("; ".join([f"the measuring process {error}", *said]))
 
 
 def _plain(copies: ThreadCopies | None) -> dict[str, Any] | None:

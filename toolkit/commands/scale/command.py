@@ -199,12 +199,7 @@ def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> Bui
             found = investigate(process, loaded, args.threads)
             return BuildScaling(label=build.label, version=build.version, found=found)
     except (UnscalableFunctionError, LostZygoteError) as error:
-        return BuildScaling(label=build.label, version=build.version, found=None, problem=_problem(error))
-
-
-def _problem(error: ToolkitError) -> str:
-    """Return the message in one line: a report shows a line break within a sentence as an escape."""
-    return "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+        return BuildScaling(label=build.label, version=build.version, found=None, problem=str(error))
 
 
 def _investigated_api(
@@ -216,7 +211,7 @@ def _investigated_api(
     try:
         found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
     except UnscalableFunctionError as error:
-        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=_problem(error))
+        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=str(error))
     return BuildApiScaling(label=build.label, version=build.version, found=found)
 
 
