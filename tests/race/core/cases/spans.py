@@ -232,6 +232,21 @@ def case_check_by_get(w):
     assert ("span", "act WRITE", "check>act WRITE") in w.pairs()
 
 
+def case_insertion_never_hides_its_own_check(w):
+    """Of many dicts, whose locations share the buckets of a small table at random."""
+    check = w.site("check", "", CHECK, op="contains")
+    act = w.site("act", "", Flag.GUARD, partners=("check",), op="item_write")
+    tables = [{} for _ in range(3000)]
+
+    def insert():
+        for table in tables:
+            if not w.contains("k", table, check):
+                w.item_write(1, table, "k", act)
+
+    w.run(insert, insert)
+    assert len(w.told()) == len(tables)
+
+
 def case_failed_check(w):
     """The second thread finds the key: by luck, as nothing but the insertion itself orders the two."""
     check = w.site("check", "", CHECK, op="contains")

@@ -3,11 +3,13 @@
    As in AVIO (Lu et al., ASPLOS 2006), restricted by the rewriter's data flow: only a write whose site names the read's
    site as its partner ends a span.  Here locks give mutual exclusion, but no order.  */
 
-/* The thread's number of writes to a location, reset if another location uses the same bucket.  */
+/* The thread's number of writes to a location; it grows with those to other locations of the same bucket, which end a span
+   too early.  An insertion writes the container's structure before the item, so these two never share a bucket.  */
 static inline OwnWrites *
 own_writes(Thread *thread, Record *record, uint64_t key)
 {
-    OwnWrites *own = &thread->own_writes[mix((uintptr_t)record, key) % OWN_WRITES];
+    uint64_t hash = mix((uintptr_t)record, key);
+    OwnWrites *own = &thread->own_writes[((hash & ~UINT64_C(1)) | (KEY_TAG(key) == KEY_PART)) % OWN_WRITES];
     if (own->record != record || own->key != key) {
         *own = (OwnWrites){record, key, own->count};
     }
