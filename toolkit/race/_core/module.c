@@ -412,11 +412,11 @@ api_lock_origin(PyObject *Py_UNUSED(module), PyObject *arg)
 static PyObject *
 api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
+    uint32_t n;
+    Pair *copy = pairs_copy(&n);
     PyObject *counts = PyDict_New();
-    for (uint32_t i = 0; counts != NULL && i <= pairs_mask; i++) {
-        spin_lock(&pairs_spin);
-        Pair pair = i <= pairs_mask ? pairs[i] : (Pair){0};
-        spin_unlock(&pairs_spin);
+    for (uint32_t i = 0; counts != NULL && i < n; i++) {
+        Pair pair = copy[i];
         if (pair.key == 0 || pair.key & PAIR_SHARED) {
             continue;
         }
@@ -431,6 +431,7 @@ api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
         Py_XDECREF(key);
         Py_XDECREF(value);
     }
+    free(copy);
     return counts;
 }
 

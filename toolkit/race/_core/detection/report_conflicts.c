@@ -50,6 +50,18 @@ pairs_clear(void)
     spin_unlock(&pairs_spin);
 }
 
+/* Return the table at one moment, for the caller to free; a thread that finds a conflict meanwhile may move its pairs.  */
+static Pair *
+pairs_copy(uint32_t *n)
+{
+    spin_lock(&pairs_spin);
+    *n = pairs_mask + 1;
+    Pair *copy = must(malloc(*n * sizeof(Pair)));
+    memcpy(copy, pairs, *n * sizeof(Pair));
+    spin_unlock(&pairs_spin);
+    return copy;
+}
+
 static uint64_t
 pair_key(const Found *found)
 {
