@@ -63,6 +63,15 @@ def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeyp
     assert said[0] == ("gilscope's measuring core for this build", 0.0)
 
 
+def test_few_looks_say_little_of_a_lock(process, monkeypatch):
+    answer = {"sampled": {"passes": 4, "seen": [(7, 2, 4, 0)]}}
+    monkeypatch.setattr(process, "_ask", lambda *_args, **_request: answer)
+    (seen,) = process.sample(2)
+    assert (seen.number, seen.moved, seen.locked) == (7, 0.02, 0.04)      # not 50 and 100 % of four looks
+    answer["sampled"]["passes"] = 400
+    assert process.sample(2)[0].locked == 0.01
+
+
 def test_error_says_what_did_not_return():
     stuck = Fork(lambda _write: threading.Event().wait())
     (answer,) = zygote._answers([stuck], 0.01, "the search for the names of its objects")

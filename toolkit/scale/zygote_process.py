@@ -32,6 +32,7 @@ EASILY = 3.0             # times the quota in one window: a shorter one would do
 SAMPLED_SECONDS = 0.1
 SAMPLED_PERIOD = 500      # microseconds between two looks at all objects
 CLOSE_PERIOD = 60         # at those that moved
+LEAST_LOOKS = 100         # that shares are of, at least: on a machine that leaves the sampler few, one says little
 FLAGS = ("PYTHONDONTWRITEBYTECODE",)      # decides whether constants are counted
 
 GIL_ON = "an import turned the GIL on, so threads cannot scale; `gilscope doctor` names the package"
@@ -235,7 +236,7 @@ class ZygoteProcess:
         self.measurements += 1
         answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=longer * SAMPLED_SECONDS, period=period,
                            copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
-        looks = max(1, answer["passes"])
+        looks = max(LEAST_LOOKS, answer["passes"])
         return [SampledObject(number=number, moved=moved / looks, locked=locked / looks, parked=parked / looks)
                 for number, moved, locked, parked in answer["seen"]]
 

@@ -3,6 +3,7 @@
 #if FREE_THREADED && defined(__linux__)
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -71,6 +72,9 @@ api_immortalize(PyObject *Py_UNUSED(module), PyObject *objects)
 }
 
 /* ---- sampling many headers --------------------------------------------------------------------------------------- */
+/* The memory that threads, and processes, meet at.  */
+typedef struct { atomic_int arrived, stop; } Gate;
+
 typedef struct {
     PyObject *object;
     Py_ssize_t lock;        /* offset of a lock's own byte; 0: it has none */
@@ -84,13 +88,35 @@ static struct {
     PyObject *objects;      /* keeps them alive */
     long period;            /* microseconds between passes */
     int64_t passes, spent;  /* nanoseconds */
+    Py_buffer memory;       /* the gate that threads come to before they work; its buf is NULL if there is none */
+    int threads;            /* so many */
     pthread_t thread;
     atomic_bool stop;
 } sampler;
 
+/* Under `chrt`, threads that work on every core would leave none for a look.  */
+static void
+rise_above_workers(void)
+{
+    int policy = sched_getscheduler(0);
+    struct sched_param priority;
+    if ((policy == SCHED_FIFO || policy == SCHED_RR) && sched_getparam(0, &priority) == 0) {
+        priority.sched_priority += priority.sched_priority < sched_get_priority_max(policy);
+        sched_setscheduler(0, policy, &priority);      /* without it, there are fewer looks */
+    }
+}
+
 static void *
 sample_until_stopped(void *Py_UNUSED(nothing))
 {
+    rise_above_workers();
+    Gate *gate = sampler.memory.buf;
+    while (gate != NULL && atomic_load(&gate->arrived) < sampler.threads && !atomic_load(&sampler.stop)) {
+        usleep(20);         /* what starts a thread takes locks, too */
+    }
+    for (Py_ssize_t i = 0; i < sampler.count; i++) {
+        sampler.all[i].shared = *(volatile int64_t *)&sampler.all[i].object->ob_ref_shared;
+    }
     while (!atomic_load(&sampler.stop)) {
         int64_t began = nanoseconds(CLOCK_MONOTONIC);
         for (Py_ssize_t i = 0; i < sampler.count; i++) {
@@ -110,33 +136,42 @@ sample_until_stopped(void *Py_UNUSED(nothing))
     return NULL;
 }
 
-/* sample_start(objects, offsets of their lock bytes, microseconds between passes) */
+/* sample_start(objects, offsets of their lock bytes, microseconds between passes, gate, threads): the first pass is once
+   so many threads have come to the gate; without the last two, at once.  */
 static PyObject *
 api_sample_start(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *objects, *locks;
     long period;
-    if (!PyArg_ParseTuple(args, "O!O!l", &PyList_Type, &objects, &PyList_Type, &locks, &period)) {
+    Py_buffer memory = {0};
+    int threads = 0;
+    if (!PyArg_ParseTuple(args, "O!O!l|w*i", &PyList_Type, &objects, &PyList_Type, &locks, &period, &memory,
+                          &threads)) {
         return NULL;
     }
     Py_ssize_t count = PyList_GET_SIZE(objects);
-    if (sampler.all != NULL || PyList_GET_SIZE(locks) != count) {
-        PyErr_SetString(PyExc_RuntimeError, sampler.all ? "headers are being sampled" : "a lock byte for each object");
+    bool small = memory.buf != NULL && memory.len < (Py_ssize_t)sizeof(Gate);
+    if (sampler.all != NULL || PyList_GET_SIZE(locks) != count || small) {
+        PyErr_SetString(PyExc_RuntimeError, sampler.all != NULL ? "headers are being sampled"
+                        : small ? "the gate is too small" : "a lock byte for each object");
+        PyBuffer_Release(&memory);
         return NULL;
     }
     Sampled *all = must(calloc((size_t)count + 1, sizeof(Sampled)));
     for (Py_ssize_t i = 0; i < count; i++) {
         all[i] = (Sampled){.object = PyList_GET_ITEM(objects, i), .lock = PyLong_AsSsize_t(PyList_GET_ITEM(locks, i))};
-        all[i].shared = all[i].object->ob_ref_shared;
     }
     if (PyErr_Occurred()) {
         free(all);
+        PyBuffer_Release(&memory);
         return NULL;
     }
     sampler.all = all;
     sampler.count = count;
     sampler.objects = Py_NewRef(objects);
     sampler.period = period;
+    sampler.memory = memory;
+    sampler.threads = threads;
     sampler.passes = sampler.spent = 0;
     atomic_store(&sampler.stop, false);
     int failed = pthread_create(&sampler.thread, NULL, sample_until_stopped, NULL);
@@ -144,6 +179,7 @@ api_sample_start(PyObject *Py_UNUSED(module), PyObject *args)
         free(all);
         sampler.all = NULL;
         Py_CLEAR(sampler.objects);
+        PyBuffer_Release(&sampler.memory);
         errno = failed;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
@@ -177,13 +213,11 @@ api_sample_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     free(sampler.all);
     sampler.all = NULL;
     Py_CLEAR(sampler.objects);
+    PyBuffer_Release(&sampler.memory);
     return found == NULL ? NULL : Py_BuildValue("(LLN)", (long long)sampler.passes, (long long)sampler.spent, found);
 }
 
 /* ---- calls for a fixed time -------------------------------------------------------------------------------------- */
-/* The memory that threads, and processes, meet at.  */
-typedef struct { atomic_int arrived, stop; } Gate;
-
 static int64_t
 queued_nanoseconds(int file)
 {

@@ -328,7 +328,8 @@ class Zygote:
         collections = _collections()
         if watched is not None:
             objects = [self._objects[number] for number in watched]
-            self._core.sample_start(objects, [self._locks.get(type(each), 0) for each in objects], period)
+            self._core.sample_start(objects, [self._locks.get(type(each), 0) for each in objects], period,
+                                    self._gate, plan.threads)
         for thread in threads:
             thread.start()
         for thread in threads:
