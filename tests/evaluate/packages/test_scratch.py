@@ -150,6 +150,13 @@ def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
     assert said == ["3.14: install thing==2, other"]
 
 
+@pytest.mark.parametrize("requirements", [(), ("thing; python_version < '3.8'",)])
+def test_environment_without_packages_is_not_said_to_install_any(installer, requirements):
+    said = []
+    prepare(EnvironmentRequest(requirements=requirements), builds("3.14"), said.append)
+    assert said == ["3.14: make an environment without packages"]
+
+
 @pytest.mark.parametrize(("text", "name"), [
     ("lxml", "lxml"), ("Pydantic_Core>=2", "pydantic-core"),
     ("aiohttp[speedups]==3.1 ; python_version > '3'", "aiohttp"),

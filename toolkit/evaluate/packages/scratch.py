@@ -185,7 +185,8 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
         if ready := _ready(folder, build, request, chosen):
             return ready
         files = [Path(each.path).name for each in request.local.get(build.label, ())]
-        say(f"{build.label}: install {few([*files, *_for_it(request.requirements, build)], MOST_REQUIREMENTS)}")
+        todo = few([*files, *_for_it(request.requirements, build)], MOST_REQUIREMENTS)
+        say(f"{build.label}: {f'install {todo}' if todo else 'make an environment without packages'}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
         missing |= install_files(folder, request.local.get(build.label, ()))
