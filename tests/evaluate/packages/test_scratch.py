@@ -138,6 +138,17 @@ def test_an_environment_is_made_once_and_again_after_a_day(installer, monkeypatc
     assert len(installer.calls) == 2
 
 
+def test_local_project_that_has_changed_gets_another_environment(installer, tmp_path):
+    project = tmp_path / "project"   # beside the caches
+    project.mkdir()
+    (project / "thing.py").write_text("one")
+    request = EnvironmentRequest(requirements=(f"thing @ {project.as_uri()}",))
+    first = prepare(request, builds("3.14"))["3.14"].folder
+    assert prepare(request, builds("3.14"))["3.14"].folder == first
+    (project / "thing.py").write_text("two")
+    assert prepare(request, builds("3.14"))["3.14"].folder != first
+
+
 def test_offline_makes_nothing(installer):
     assert prepare(EnvironmentRequest(requirements=("thing",), offline=True), builds("3.14", "3.14t")) == {}
     assert installer.calls == []
