@@ -17,7 +17,15 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import stopping
-from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
+from gilscope.toolkit.commands.options.common import (
+    LIST_VALUES,
+    counts,
+    duration,
+    growth,
+    positive,
+    share,
+    task_lengths,
+)
 from gilscope.toolkit.errors import BuildError, ToolkitError, last_message
 from tests.conformance.builds import ROOT, run_child
 
@@ -111,6 +119,21 @@ def call(*argv):
     (["run", "--resume", ""], ["argument --resume: it is empty"]),
     (["run", "countdown", "--builds", ""], ["argument --builds: it is empty"]),
     (["run", "countdown", "--models", ","], ["--models: the list is empty"]),
+    *(([*words], [f"{words[-3]} takes one word, its values separated by commas without spaces: {words[-3]} {like};"])
+      for words, like in (
+        (["run", "primes", "--builds", "3.14", "3.14t"], "3.14,3.14t"),
+        (["run", "primes", "--builds", "3.14,", "3.14t"], "3.14,3.14t"),
+        (["run", "primes", "--workers", "1", "2"], "1,2"),
+        (["run", "primes", "--models", "threads", "processes"], "threads,processes"),
+        (["run", "primes", "--task-length", "1ms", "10ms"], "1ms,10ms"),
+        (["doctor", "lxml", "--builds", "3.14t", "3.15t"], "3.14t,3.15t"),
+        (["evaluate", ".", "--builds", "3.14t", "3.15t"], "3.14t,3.15t"),
+        (["scale", "mod:f", "--builds", "3.14t", "3.15t"], "3.14t,3.15t"),
+        (["experiment", "run", "--builds", "3.14", "3.14t"], "3.14,3.14t"),
+        (["compare", "x", "--models", "threads", "asyncio"], "threads,asyncio"),
+        (["list", "--builds", "3.14", "3.14t"], "3.14,3.14t"))),
+    (["run", "--builds=3.14 3.14t", "primes"], ["without spaces: --builds 3.14,3.14t;"]),
+    (["run", "--workers=1", "2", "4", "--size", "huge"], ["without spaces: --workers 1,2,4;"]),
     (["run", "--resume", "x", "--dry-run"], ["--dry-run cannot be changed in a run that has begun"]),
     (["run", "--resume", "x", "--seed", "0"], ["--seed cannot be changed"]),
     (["run", "countdown", "--resume", "x", "--workers", "2", "--quick"],
@@ -136,6 +159,22 @@ def test_mistake_ends_with_2_and_a_hint(argv, words, capsys, folder):
         assert word in captured.err
     assert captured.out == ""
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [
+    ["--builds", "3.14, 3.14t"], ["--builds", "3.14,3.14t", "primes"], ["--workers", "2", "primes"],
+    ["--models", "threads", "primes"], ["--models", "threads, asyncio"], ["--workers", "1, 2"],
+    ["--task-length", "1ms,10ms"],
+])
+def test_list_with_commas_and_a_word_after_it_are_no_mistake(words):
+    args = cli.make_parser(("run",)).parse_args(["run", *words])
+    assert args.workload == [each for each in words if each == "primes"]
+
+
+def test_every_option_that_takes_a_list_says_so_where_spaces_separate_its_values():
+    lists = {word for action in _options(cli.make_parser()) for word in action.option_strings
+             if action.metavar in {"LABELS", "NAMES", "COUNTS", "TIMES", "A,B"}}
+    assert lists == set(LIST_VALUES)
 
 
 def test_help_of_every_command_is_there(capsys):

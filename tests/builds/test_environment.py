@@ -280,6 +280,49 @@ def test_other_requirements_of_the_user_are_another_environment(build, installer
     assert len(set(pythons)) == 3
 
 
+def test_local_project_is_installed_anew_when_a_file_of_it_changes(build, installer, tmp_path):
+    source = tmp_path / "project" / "src" / "thing.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("one")
+    text = f"thing @ {(tmp_path / 'project').as_uri()}"
+    first = build_environment(build, ["pyperf"], user=[text])
+
+    def repeated():
+        installer.commands.clear()
+        assert build_environment(build, ["pyperf"], user=[text]) == first
+        return [(next(word for word in words if "install" in word), words[-1]) for words in installer.commands]
+
+    assert repeated() == []
+    for left in ("build/lib/thing.py", "src/thing.egg-info/PKG-INFO", "src/__pycache__/thing.pyc", ".git/index"):
+        (tmp_path / "project" / left).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / left).write_text("left by a build")
+    os.utime(source, (1, 1))
+    assert repeated() == []
+    source.write_text("two")   # of the same size
+    assert repeated() == [("uninstall", "thing"), ("install", text)]
+    assert repeated() == []
+    (source.parent / "more.py").touch()
+    assert len(repeated()) == 2
+
+
+def test_local_project_that_could_not_be_built_again_is_not_taken_for_installed(build, installer, tmp_path):
+    source = tmp_path / "project" / "thing.py"
+    source.parent.mkdir()
+    source.write_text("one")
+    text = f"thing @ {source.parent.as_uri()}"
+    build_environment(build, [], user=[text])
+    source.write_text("two")
+    installer.lacks = {text: "error: cannot be built"}
+    for _ in range(2):
+        with pytest.raises(BuildError, match="cannot be built"):
+            build_environment(build, [], user=[text])
+    source.write_text("one")
+    installer.lacks = {}
+    installer.commands.clear()
+    assert build_environment(build, [], user=[text]).missing == {}
+    assert installer.asked()[-1] == text
+
+
 def test_requirements_that_contradict_each_other_are_refused(build, installer, monkeypatch):
     def run(command, _extra=None):
         both = {"one==1", "two"} <= set(map(str, command))

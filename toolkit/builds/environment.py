@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import gilscope
 from gilscope.toolkit.builds.inspection import keeps_environment
+from gilscope.toolkit.builds.local_projects import local_contents
 from gilscope.toolkit.builds.missing_packages import distribution_of, find_missing_packages
 from gilscope.toolkit.builds.package_installer import (
     WITHOUT_WHEEL,
@@ -41,7 +42,7 @@ from gilscope.toolkit.records import from_plain, to_plain
 from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
 
@@ -65,6 +66,12 @@ class EnvironmentStamp:
     installed: list[str] = field(default_factory=list)           # requirement strings
     failed: dict[str, tuple[float, InstallProblem]] = field(default_factory=dict)   # when and why, by requirement
     settings: str = ""              # of the installer when they failed: others may have them installed
+    contents: dict[str, str] = field(default_factory=dict)   # digest of the files, by requirement that names a path
+
+    def lacking(self, requirements: Sequence[str], contents: Mapping[str, str]) -> list[str]:
+        """Return the requirements that are not installed, or whose files have other contents now."""
+        return [text for text in requirements
+                if text not in self.installed or contents.get(text) != self.contents.get(text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +195,7 @@ def _ready(folder: Path, build: Build, requirements: Sequence[str]) -> Environme
     failed = stamp.failed if stamp.settings == _installer_settings() else {}
     missing = {text: problem for text, (when, problem) in failed.items()
                if when > retry_before and text in requirements}
-    if all(text in stamp.installed or text in missing for text in requirements):
+    if all(text in missing for text in stamp.lacking(requirements, local_contents(requirements))):
         return Environment(python=python_of(folder), missing=missing)
     return None
 
@@ -206,17 +213,37 @@ def _install(folder: Path, build: Build, requirements: Sequence[str], say: Calla
         shutil.rmtree(folder, ignore_errors=True)
         create(folder, build)
         stamp = EnvironmentStamp(base=identity(build))
-    todo = [text for text in requirements if text not in stamp.installed]
+    contents = local_contents(requirements)
+    todo = stamp.lacking(requirements, contents)
     if todo:
         say(f"{build.label}: install {', '.join(todo)}")
+    _uninstall_old(folder, stamp, todo)
     failed = _install_all(folder, todo)
     now = time.time()
     stamp.installed += [text for text in todo if text not in failed]
-    # An unreachable index says nothing about the package, so the next start tries again.
-    stamp.failed = {text: (now, problem) for text, problem in failed.items() if not problem.unreached}
+    stamp.contents |= {text: digest for text, digest in contents.items() if text in stamp.installed}
+    # An unreachable index says nothing about the package, and a local project may be mended: the next start tries
+    # again.
+    stamp.failed = {text: (now, problem) for text, problem in failed.items()
+                    if not problem.unreached and text not in contents}
     stamp.settings = _installer_settings()
     write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
+
+
+def _uninstall_old(folder: Path, stamp: EnvironmentStamp, todo: Sequence[str]) -> None:
+    """Uninstall those of `todo` that are installed with other contents: an installer may keep an equal version."""
+    old = [text for text in todo if text in stamp.installed]
+    if not old:
+        return
+    stamp.installed = [text for text in stamp.installed if text not in old]
+    write_stamp(folder, stamp)   # first: whoever comes after an interruption installs them
+    names = [distribution_of(text) for text in old]
+    uv = uv_command()
+    words = [uv, "pip", "uninstall", "--quiet", "--no-config", "--python", python_of(folder)] if uv else [
+        *_pip(folder), "uninstall", "--quiet", "--yes"]
+    if problem := run_installer([*words, *names]):
+        raise BuildError(f"cannot uninstall {', '.join(names)} from {folder}: {problem}")
 
 
 def create(folder: Path, build: Build) -> None:
@@ -255,6 +282,8 @@ def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, InstallProblem]
 
 def _install_one(folder: Path, text: str) -> InstallProblem | None:
     options = ["--no-deps"] if distribution_of(text) in WITHOUT_DEPENDENCIES else []
+    if uv_command() and local_contents([text]):
+        options += ["--refresh-package", distribution_of(text)]   # uv keeps what it built until pyproject.toml changes
     reason = _install_wheels(folder, [*options, text])
     if not reason:
         return None
@@ -295,11 +324,14 @@ def installer(folder: Path, *, quiet: bool = True) -> list[str | Path]:
     install = ["install", *["--quiet"] * quiet]
     if uv := uv_command():
         return [uv, "pip", *install, "--no-config", "--python", python_of(folder)]
-    pip: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", python_of(folder)]
+    return [*_pip(folder), *install, "--disable-pip-version-check", "--no-input"]
+
+
+def _pip(folder: Path) -> list[str | Path]:
     # Prefer the environment's own pip, which supports its Python; ours may be too old for it.
     if python_of(folder).with_name("pip").exists():
-        pip = [python_of(folder), "-I", "-m", "pip"]
-    return [*pip, *install, "--disable-pip-version-check", "--no-input"]
+        return [python_of(folder), "-I", "-m", "pip"]
+    return [sys.executable, "-I", "-m", "pip", "--python", python_of(folder)]
 
 
 def _host_pip() -> bool:

@@ -5,11 +5,13 @@ A private project's name may be somebody else's in an index, so installing by na
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
 import sys
 import tomllib
+from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MOST_BYTES = 2**24   # of a pyproject.toml
+MOST_READ = 2**22    # bytes of a file whose contents are compared
+_BUILT = {"build", "dist"}   # folders that building a project leaves in its root
 
 
 class LocalProject(NamedTuple):
@@ -57,13 +61,56 @@ def missing_import_advice(module: str, paths: Sequence[Path]) -> str:
     options = " ".join(f"--path {shlex.quote(short(each))}" for each in folders)
     advice = f"it is yours, in {short(found.imports)}: use {options} (--path replaces the current folder)"
     if requirement := local_requirement(found):
-        advice += f", or --with {shlex.quote(requirement)}, which installs a copy, once, and what it needs"
+        advice += (f", or --with {shlex.quote(requirement)}, which installs a copy, anew when a file changes, and what "
+                   "it needs")
     return advice
 
 
 def local_requirement(found: LocalProject) -> str:
     """Return "NAME @ file:///..." for a project with a name, else ""."""
     return f"{found.name} @ {found.root.as_uri()}" if found.root and found.name else ""
+
+
+def local_contents(requirements: Sequence[str]) -> dict[str, str]:
+    """Return a digest of the contents of each requirement that names a file or folder here: "NAME @ file:///..."."""
+    found = {text: path for text in requirements if (path := _path_in(text)) is not None}
+    return {text: _digest(path) for text, path in found.items()}
+
+
+def _path_in(requirement: str) -> Path | None:
+    """Return the file or folder that a requirement names; None if it names none."""
+    address = urlsplit(requirement.partition(" @ ")[2].partition(" ;")[0].strip())
+    return Path(unquote(address.path)) if address.scheme == "file" else None
+
+
+def _digest(path: Path) -> str:
+    """Return a digest of a file, or of the files in a folder that a package may be built from."""
+    summed = hashlib.sha256()
+    for file in sorted(_files(path)):
+        with suppress(OSError):   # a broken link, or one that has gone meanwhile
+            summed.update(f"\0{file.relative_to(path)}\0{_state(file)}\0".encode(errors="surrogateescape"))
+    return summed.hexdigest()[:16]
+
+
+def _state(file: Path) -> str:
+    """Return the digest of a file's contents; of one that takes long to read, its size and time."""
+    status = file.stat()
+    if status.st_size > MOST_READ:
+        return f"{status.st_size} {status.st_mtime_ns}"
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Yield the files, without hidden folders, environments, and those that a build writes."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, inner, files in os.walk(path):
+        here = Path(folder)
+        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(".egg-info")
+                    and name != "__pycache__" and not (here / name / "pyvenv.cfg").exists()
+                    and not (here == path and name in _BUILT)]
+        yield from (here / name for name in files)
 
 
 def folder_advice(folder: Path) -> str:
@@ -75,7 +122,7 @@ def folder_advice(folder: Path) -> str:
     if root is None:
         return f"a folder without pyproject.toml is not installed; --path {shlex.quote(short(source))} imports from it"
     requirement = f"{name or 'NAME'} @ {root.as_uri()}"
-    return (f"write --with {shlex.quote(requirement)}, which installs a copy, once; "
+    return (f"write --with {shlex.quote(requirement)}, which installs a copy, anew when a file changes; "
             f"--path {shlex.quote(short(source))} imports from the folder itself")
 
 

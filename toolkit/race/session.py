@@ -10,7 +10,7 @@ from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.program.spec import WATCHED
+from gilscope.toolkit.race.program.spec import UNCHECKED, WATCHED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
@@ -106,11 +106,17 @@ class RaceSession:
         self._note_watched()
 
     def _note_watched(self) -> None:
-        """Write the paths of the files that were watched; a program without a race leaves no other trace of them."""
+        """Write the files that were watched, and the packages that they use and that were not.
+
+        A program without a race leaves no other trace of them.
+        """
+        from gilscope.toolkit.race.program.used_packages import used_packages  # not before the program
+
         paths = dict.fromkeys(site.path for site in all_sites)
-        lines = "".join(f"{path}\n" for path in paths).encode(errors="replace")
+        packages = used_packages(set(paths), self._is_project)
         try:
-            append(os.path.join(self.spool, WATCHED), lines)
+            for name, found in ((WATCHED, list(paths)), (UNCHECKED, packages)):
+                append(os.path.join(self.spool, name), "".join(f"{each}\n" for each in found).encode(errors="replace"))
         except (OSError, ValueError):
             return   # the report then does not say what was watched
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence, Status
 from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
 from gilscope.toolkit.evaluate.views.doctor import document
 from gilscope.toolkit.report.terminal import render
-from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run
+from tests.evaluate.packages.test_judge import CRASH, HANG, THING, extension, load, run
 from tests.evaluate.places import at_hand
 
 BUILD = replace(at_hand()[0], label="3.99t", free_threaded=True)
@@ -40,6 +40,16 @@ def test_crash_of_the_package_alone_is_its_own():
     text = shown(replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), run())))
     assert "thing 1.0 on 3.99t crashes: crashed with SIGSEGV in interpreter 2" in text
     assert "itself" not in text
+
+
+def test_import_that_does_not_end_is_said_with_the_time_waited_and_never_as_a_hang():
+    text = shown(PackageEvidence(distribution=THING, run=HANG, control=run()))
+    assert "thing 1.0  did not end within 9 s\n" in text
+    assert "thing 1.0 on 3.99t did not end within 9 s while importing thing._c\n" in text
+    inside = shown(replace(READY, interpreters=(HANG,), interpreters_control=(run(),)))
+    assert "thing 1.0  ready (1 file)  did not end within 9 s\n" in inside
+    assert "thing 1.0 on 3.99t did not end within 9 s in interpreter 1 while importing thing._c\n" in inside
+    assert "hang" not in text + inside
 
 
 def test_without_a_counterpart_lost_code_is_in_doubt():

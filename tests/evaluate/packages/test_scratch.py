@@ -138,6 +138,17 @@ def test_an_environment_is_made_once_and_again_after_a_day(installer, monkeypatc
     assert len(installer.calls) == 2
 
 
+def test_local_project_that_has_changed_gets_another_environment(installer, tmp_path):
+    project = tmp_path / "project"   # beside the caches
+    project.mkdir()
+    (project / "thing.py").write_text("one")
+    request = EnvironmentRequest(requirements=(f"thing @ {project.as_uri()}",))
+    first = prepare(request, builds("3.14"))["3.14"].folder
+    assert prepare(request, builds("3.14"))["3.14"].folder == first
+    (project / "thing.py").write_text("two")
+    assert prepare(request, builds("3.14"))["3.14"].folder != first
+
+
 def test_offline_makes_nothing(installer):
     assert prepare(EnvironmentRequest(requirements=("thing",), offline=True), builds("3.14", "3.14t")) == {}
     assert installer.calls == []
@@ -148,6 +159,13 @@ def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
     prepare(EnvironmentRequest(requirements=("thing==1; python_version < '3.8'", "thing==2; python_version >= '3.8'",
                                              "other", "other")), builds("3.14"), said.append)
     assert said == ["3.14: install thing==2, other"]
+
+
+@pytest.mark.parametrize("requirements", [(), ("thing; python_version < '3.8'",)])
+def test_environment_without_packages_is_not_said_to_install_any(installer, requirements):
+    said = []
+    prepare(EnvironmentRequest(requirements=requirements), builds("3.14"), said.append)
+    assert said == ["3.14: make an environment without packages"]
 
 
 @pytest.mark.parametrize(("text", "name"), [

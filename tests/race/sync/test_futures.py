@@ -267,7 +267,7 @@ def test_task_is_named_after_its_worker_and_placed_at_its_submission(core):
     with ThreadPoolExecutor(2, thread_name_prefix="pool") as pool:
         uid = pool.submit(core.thread_uid).result()
     name, places = sync.describe(uid)
-    assert name == "pool_0, task 1"
+    assert name == "task 1 of worker pool_0"
     assert (__file__, "test_task_is_named_after_its_worker_and_placed_at_its_submission") in [
         (path, function) for path, _, function in places]
 

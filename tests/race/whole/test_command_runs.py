@@ -133,6 +133,33 @@ def test_line_on_a_clean_program_says_which_files_were_watched(tmp_path):
     assert "shop.py" in line
 
 
+@pytest.mark.parametrize("racy", [True, False])
+def test_installed_packages_that_were_not_checked_are_named_once(tmp_path, racy):
+    site = tmp_path / "lib" / "site-packages"
+    (site / "space" / "inner").mkdir(parents=True)
+    (site / "space" / "inner" / "__init__.py").write_text("")
+    for name in ("shelf", "basket", "unused"):
+        (site / f"{name}.py").write_text("import unused\nclass Thing:\n    pass\ndef make():\n    pass\n")
+    imports = "import shelf as s, json, space.inner\nfrom basket import Thing\n"
+    program = imports + textwrap.dedent(RACY if racy else CLEAN)
+    env = {"CI": "true", "PYTHONPATH": str(site)}
+    told = "not checked: code of installed packages ({}); --include '{}*' checks {}"
+
+    def said(*options):
+        done = race(tmp_path, program, *options, env=env)
+        assert done.returncode == (66 if racy else 0)
+        return [line for line in done.stderr.splitlines() if "installed package" in line]
+
+    assert said() == [told.format("basket, shelf, space", "basket", "basket")]
+    assert said("--include", "basket", "--include", "space*") == [told.format("shelf", "shelf", "shelf")]
+    assert said("--include", "[bs]*") == []
+
+
+def test_program_without_installed_packages_is_not_told_of_any(tmp_path):
+    assert "installed" not in race(tmp_path, RACY, env={"CI": "true"}).stderr
+    assert "installed" not in race(tmp_path, CLEAN, env={"CI": "true"}).stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--shared", "--json=out.json")], ids=["alone", "beside"])
 def test_log_of_ci_is_told_that_a_clean_program_was_checked(tmp_path, options):
     done = race(tmp_path, CLEAN, *options, env={"CI": "true"})

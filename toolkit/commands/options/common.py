@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gilscope.toolkit import escaping
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 PERCENT = {"%": 0.01}
+# What a value of an option that takes a list looks like, None: the name of a model.  No workload, package or folder is
+# likely to be called so.
+LIST_VALUES = {"--builds": re.compile(r"3\.\d+t?"), "--workers": re.compile(r"\d+"), "--models": None,
+               "--task-length": re.compile(r"[\d.]+[mun\u00b5]?s")}
+_SEPARATOR = re.compile(r"[\s,]+")
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,6 +65,9 @@ class CommandParser(Parser):
         if self.cut is not None:
             args, program = self.cut(self._option_string_actions, args)
         args = tie_values(self._option_string_actions, args)
+        if written := _split_list(self._option_string_actions, args):
+            self.error(f"{written[0]} takes one word, its values separated by commas without spaces: "
+                       f"{written[0]} {','.join(written[1:])}")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
@@ -81,6 +90,37 @@ class CommandParser(Parser):
                 arg_string is not usual for usual in (action.default, action.const)):
             raise argparse.ArgumentError(action, "it is empty; leave it out, or give it a value")
         return super()._get_value(action, arg_string)
+
+
+def _split_list(actions: Mapping[str, argparse.Action], words: Sequence[str]) -> list[str]:
+    """Return an option that takes a list and the values meant for it, if some are separated by spaces; else []."""
+    for index, word in enumerate(words):
+        if word == "--":
+            break
+        option, tied, value = word.partition("=")
+        if option not in LIST_VALUES or option not in actions:
+            continue
+        first, *rest = [value] * bool(tied) + list(words[index + 1:]) or [""]
+        whole = "," in first.rstrip(",") and not first.endswith(",")   # a list with commas, as it should be
+        more = [] if whole else list(takewhile(lambda text: _are_values(option, text), rest))  # noqa: B023 - used here
+        if _are_values(option, first) and (more or _has_gap(first)):
+            return [option, *(part for text in (first, *more) for part in _SEPARATOR.split(text) if part)]
+    return []
+
+
+def _are_values(option: str, text: str) -> bool:
+    parts = [part for part in _SEPARATOR.split(text) if part]
+    if like := LIST_VALUES[option]:
+        return bool(parts) and all(map(like.fullmatch, parts))
+    from gilscope.toolkit.concurrency_models import MODELS  # noqa: PLC0415 - every command imports this module
+
+    families = {model.family for model in MODELS.values()}
+    return bool(parts) and all(part in MODELS or part in families for part in parts)
+
+
+def _has_gap(text: str) -> bool:
+    """Return True if two values are separated by spaces alone."""
+    return any(len(part.split()) > 1 for part in text.split(","))
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # argparse looks types up by their hash

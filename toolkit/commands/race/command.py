@@ -246,8 +246,9 @@ def _report(
         if start.wants_all_clear():
             from gilscope.toolkit.escaping import message
 
-            watched = start.watched_words(first.spool)
+            watched, unchecked = start.watched_words(first.spool), start.unchecked_words(first.spool)
             words = f"gilscope race: no race in what this run did{watched and f'; {watched}'}"
+            words = f"{unchecked}\n{words}" if unchecked else words
             os.write(2, f"{message(words)}\n".encode(errors="replace"))
         return False, 0
     from gilscope.toolkit.commands.race.report import report

@@ -11,7 +11,14 @@ from gilscope.toolkit.commands.options.programs import STDERR, saved
 from gilscope.toolkit.commands.streams import print_stderr, put_stderr
 from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
-from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun, watched_words
+from gilscope.toolkit.race.program.start import (
+    INTERRUPTED,
+    core_of,
+    unchecked_words,
+    wants_all_clear,
+    was_begun,
+    watched_words,
+)
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
@@ -72,7 +79,7 @@ def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
     if not in_place and _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         put_stderr(text.render(without_pytest(report), color=color, notes=args.notes, stacks=args.stacks,
-                               watched=watched_words(first.spool)))
+                               watched=watched_words(first.spool), unchecked=unchecked_words(first.spool)))
     unsaved = 0
     for form, value in requested:
         if form in in_place:

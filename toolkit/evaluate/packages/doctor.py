@@ -80,6 +80,18 @@ class Finding:
     wanted: str = ""                # the version to install; "" if no build has one
     way: tuple[str, ...] = ()       # chain of dependencies from a requested package to this one
 
+    @property
+    def status_words(self) -> str:
+        """The status as people read it; of an import that did not end, how long was waited."""
+        run = self.seen.run
+        return run.reason if self.verdict.status is Status.HANG and run else self.verdict.status.words
+
+    @property
+    def interpreter_words(self) -> str:
+        """The status in interpreters as people read it, likewise."""
+        runs = self.seen.interpreters
+        return runs[-1].reason if self.interpreters is InterpreterStatus.HANG and runs else self.interpreters.words
+
     def is_called(self, name: str) -> bool:
         """Return True if `name` is the distribution, one of its extension modules, or a file of those."""
         names = {self.name}

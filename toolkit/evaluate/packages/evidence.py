@@ -154,7 +154,8 @@ class Status(StrEnum):
 
 _STATUS_WORDS = {
     Status.READY: "ready", Status.PURE: "pure Python", Status.GIL: "turns the GIL on", Status.LOST: "loses its C code",
-    Status.NO_WHEEL: "no wheel", Status.NOT_FOUND: "not found", Status.CRASH: "crashes", Status.HANG: "hangs",
+    Status.NO_WHEEL: "no wheel", Status.NOT_FOUND: "not found", Status.CRASH: "crashes",
+    Status.HANG: "did not end in time",
     Status.FAILS: "cannot be imported", Status.UNKNOWN: "unknown", Status.INTERPRETER: "interpreter at fault",
 }
 
@@ -177,7 +178,8 @@ class InterpreterStatus(StrEnum):
 
 _INTERPRETER_WORDS = {
     InterpreterStatus.OK: "ok", InterpreterStatus.LOST: "loses its C code", InterpreterStatus.FAILS: "ImportError",
-    InterpreterStatus.CRASH: "crashes", InterpreterStatus.HANG: "hangs", InterpreterStatus.UNKNOWN: "not known",
+    InterpreterStatus.CRASH: "crashes", InterpreterStatus.HANG: "did not end in time",
+    InterpreterStatus.UNKNOWN: "not known",
 }
 
 

@@ -25,6 +25,7 @@ from packaging.version import InvalidVersion, Version
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.environment import identity, python_of
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.local_projects import local_contents
 from gilscope.toolkit.builds.missing_packages import has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem, available_versions
 from gilscope.toolkit.builds.uv import uv_command
@@ -185,7 +186,8 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
         if ready := _ready(folder, build, request, chosen):
             return ready
         files = [Path(each.path).name for each in request.local.get(build.label, ())]
-        say(f"{build.label}: install {few([*files, *_for_it(request.requirements, build)], MOST_REQUIREMENTS)}")
+        todo = few([*files, *_for_it(request.requirements, build)], MOST_REQUIREMENTS)
+        say(f"{build.label}: {f'install {todo}' if todo else 'make an environment without packages'}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
         missing |= install_files(folder, request.local.get(build.label, ()))
@@ -200,7 +202,7 @@ def _folder(request: EnvironmentRequest, build: Build) -> Path:
     # By content: a rebuilt wheel has the same name and version.
     files = [[each.name, each.sha256] for each in request.local.get(build.label, ())]
     wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable,
-                         *([files] if files else [])])
+                         *([files] if files else []), *sorted(local_contents(request.requirements).items())])
     digest = hashlib.sha256(wanted.encode()).hexdigest()[:16]
     return cache_dir() / "scratch" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
 

@@ -22,7 +22,7 @@ ADVICE = {
     Status.NOT_FOUND: "{name} was not found: look at its spelling and version, and at the index in use",
     Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
     Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
-    Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",
+    Status.HANG: "tell the owners of {name} that its import did not end; --explain {name} shows where it stood",
     Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
     Status.UNKNOWN: "{name} could not be judged: --explain {name} says why",
 }
@@ -42,6 +42,8 @@ def judged(status: Status, why: str) -> str:
     """Return the words that follow the package's name in a sentence: its status, and the reason unless it is ""."""
     if not why:
         return f" {clause(status)}"
+    if status is Status.HANG:
+        return f" {why}"   # which says how long was waited
     # An installer's reason already says that nothing was installed.
     return f": {why}" if status.not_installed else f" {clause(status)}: {why}"
 

@@ -250,6 +250,8 @@ def _in_interpreters(finding: Finding) -> str:
         lost = finding.interpreters is InterpreterStatus.LOST
         does = (Status.LOST if lost else Status.FAILS).words
         return f"{name_and_version(finding)} {does}: {next(iter(refusing))}{more} {refuse}"
+    if finding.interpreters is InterpreterStatus.HANG:
+        return f"{name_and_version(finding)} {finding.interpreter_reasons[0]}"
     why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
     return f"{name_and_version(finding)} {finding.interpreters.words}{why}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
+from gilscope.toolkit.evaluate.packages.wording import judged
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Binding,
     binding_of_module,
@@ -131,7 +132,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
-                   text=f"its own code, as it is built, {status.words}{f': {why}' if why else ''}",
+                   text=f"its own code, as it is built,{judged(status, why)}",
                    explain=PlanStep.EXTENSIONS.key, places=tuple(_to_declare(found.extensions, users)))
     # A module that is missing because of the limited API, or was not built, has to be fixed first.
     for name in users if not _limited(own, found.extensions) else ():

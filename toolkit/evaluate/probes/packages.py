@@ -78,12 +78,16 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -
     yield from _culprits(build, report)
 
 
+def _words(finding: Finding) -> str:
+    return finding.status_words if finding.verdict.status is Status.HANG else clause(finding.verdict.status)
+
+
 def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, finding: Finding) -> Fact:
     """Return the fact about one package that is not simply ready."""
     label, status = build.build.label, finding.verdict.status
     why = next(iter(finding.verdict.reasons), "")
     fact = Fact(code=CODES[status], target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
-                text=f"{name_and_version(finding)} {clause(status)}", step=PlanStep.DEPENDENCIES,
+                text=f"{name_and_version(finding)} {_words(finding)}", step=PlanStep.DEPENDENCIES,
                 evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status is Status.NO_WHEEL:
         fact = replace(fact, text=f"{fact.text} for {label}")

@@ -160,7 +160,7 @@ def _table(reports: Sequence[BuildReport]) -> Table:
             here = found.get(report.build.label)
             row.append(Entry(_cell(here)))
             if tried:
-                row.append(Entry(here.interpreters.words if here else ""))
+                row.append(Entry(here.interpreter_words if here else ""))
         rows.append(tuple(row))
     return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=())
 
@@ -174,7 +174,7 @@ def _cell(finding: Finding | None) -> str:
         return Status.PURE.words
     if finding.verdict.status is Status.READY and (count := len(finding.seen.extensions)):
         return f"{Status.READY.words} ({counted(count, 'file')})"
-    return finding.verdict.status.words
+    return finding.status_words
 
 
 def _blockers(report: BuildReport) -> Iterable[str]:
@@ -238,8 +238,9 @@ def _spared(finding: Finding) -> bool:
 def _interpreters(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         if finding.interpreter_reasons:
-            yield (f"{finding.name} {finding.version} on {report.build.label} {_does(finding.interpreters)}: "
-                   f"{refusals(finding.interpreter_reasons)}")
+            told = refusals(finding.interpreter_reasons)
+            does = "" if finding.interpreters is InterpreterStatus.HANG else f" {_does(finding.interpreters)}:"
+            yield f"{finding.name} {finding.version} on {report.build.label}{does} {told}"
 
 
 def _does(status: InterpreterStatus) -> str:

@@ -74,7 +74,7 @@ def explain(reports: Sequence[BuildReport], name: str, beside: Beside = NOTHING_
 def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside) -> Iterator[Section]:
     seen = finding.seen
     title = f"{finding.name} {version_of(finding)}".strip()
-    yield Heading(f"{title} on {report.build.label}: {finding.verdict.status.words}")
+    yield Heading(f"{title} on {report.build.label}: {finding.status_words}")
     yield from _lines("Why", finding.verdict.reasons)
     yield from _lines("Installed", _installed(seen.distribution, finding.way, beside))
     yield from _lines("Versions", _versions(report, finding))
@@ -88,7 +88,7 @@ def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside
         yield from _lines("", [each.file for each in asked])
     yield from _runs(seen)
     if finding.interpreters is not InterpreterStatus.UNKNOWN or finding.interpreter_reasons:
-        yield Lines("In interpreters with their own GIL", (finding.interpreters.words,
+        yield Lines("In interpreters with their own GIL", (finding.interpreter_words,
                                                            *map(str, finding.interpreter_reasons)))
     for number, run in enumerate(seen.interpreters, 1):
         lines = tuple(_run_lines(run))

@@ -93,8 +93,8 @@ def _build_row(answer: WheelsAnswer) -> tuple[Entry, ...]:
         if answer.twin and answer.twin != answer.build and there and not there.pure:
             loses = lost or answer.status is Status.LOST
             c_code = f"{len(lost) or 'all'} lost" if loses else f"as on {answer.twin.label}"
-        interpreters = answer.finding.interpreters.words if answer.finding else "-"
-    word = answer.status.words
+        interpreters = answer.finding.interpreter_words if answer.finding else "-"
+    word = answer.words
     if answer.choice.why and not answer.finding:
         word = "sdist only" if answer.choice.file else "NO WHEEL"
     elif answer.choice.wheel and not answer.finding:

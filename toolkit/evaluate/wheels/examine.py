@@ -73,6 +73,11 @@ class WheelsAnswer:
             return Status.FAILS if status is Status.UNKNOWN and run and not run.imported else status
         return Status.UNKNOWN if self.choice.wheel else Status.NO_WHEEL
 
+    @property
+    def words(self) -> str:
+        """The status as people read it."""
+        return self.finding.status_words if self.finding and self.status is Status.HANG else self.status.words
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetReport:
@@ -265,7 +270,7 @@ def _of_run(
     if finding.interpreters in _REFUSED:
         yield WheelFinding(code=WheelCode.NO_SUBINTERPRETERS, effect=Effect.NOTE, builds=label, wheel=file,
                            text=f"in subinterpreters with their own GIL on {answer.build.label}: "
-                                f"{finding.interpreters.words}: {refusals(finding.interpreter_reasons)}")
+                                f"{_in_interpreters(finding)}")
     for other in report.findings:
         if other.name != finding.name and other.verdict.status.blocks:
             yield WheelFinding(code=WheelCode.DEPENDENCY, effect=Effect.BLOCKS, builds=label, package=other.name,
@@ -276,6 +281,11 @@ def _of_run(
         yield WheelFinding(code=WheelCode.TURNS_GIL_ON, effect=Effect.BLOCKS, builds=label, files=report.unowned,
                            text=f"{few(report.unowned)} on {answer.build.label} "
                                 f"{inflect(len(report.unowned), 'turns', 'turn')} the GIL on and belongs to no package")
+
+
+def _in_interpreters(finding: Finding) -> str:
+    told = refusals(finding.interpreter_reasons)
+    return told if finding.interpreters is InterpreterStatus.HANG else f"{finding.interpreters.words}: {told}"
 
 
 def _judged(status: Status, reasons: str) -> str:

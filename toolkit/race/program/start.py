@@ -12,7 +12,7 @@ import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT, WATCHED
+from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT, UNCHECKED, WATCHED
 from gilscope.toolkit.race.program.target import is_bundle
 from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
 from gilscope.toolkit.user_dirs import cache_folder
@@ -79,15 +79,31 @@ def core_of(folder: str) -> str:
 
 def watched_words(folder: str) -> str:
     """Return words on the files whose accesses were watched, or "" if the program did not write them."""
-    if (file := opened(os.path.join(folder, WATCHED))) is None:
+    if (paths := _lines(folder, WATCHED)) is None:
         return ""
-    with file:
-        paths = dict.fromkeys(filter(None, file.read(MOST_PATHS).decode("utf-8", "replace").splitlines()))
     if not paths:
         return "nothing was watched: no project code that it ran uses data of threads; --include watches packages"
     names = [path.removeprefix(os.getcwd() + os.sep) for path in paths]
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return f"watched {', '.join(names[:MOST_SHOWN])}{more}, no installed package without --include"
+    return f"watched {', '.join(names[:MOST_SHOWN])}{more}"
+
+
+def unchecked_words(folder: str) -> str:
+    """Return words on the installed packages that the program uses and that were not checked; "" if there are none."""
+    names = sorted(_lines(folder, UNCHECKED) or ())
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return (f"not checked: code of installed packages ({', '.join(names[:MOST_SHOWN])}{more}); "
+            f"--include '{names[0]}*' checks {names[0]}")
+
+
+def _lines(folder: str, name: str) -> dict[str, None] | None:
+    """Return the lines of a file in the spool folder, each once; None if the program did not write it."""
+    if (file := opened(os.path.join(folder, name))) is None:
+        return None
+    with file:
+        return dict.fromkeys(filter(None, file.read(MOST_PATHS).decode("utf-8", "replace").splitlines()))
 
 
 def has_records(folder: str) -> bool:

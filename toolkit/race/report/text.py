@@ -39,7 +39,7 @@ def wants_colour(stream: IO[str]) -> bool:
 
 def render(
     report: RaceReport, *, color: bool = False, notes: bool = False, stacks: bool = False,
-    watched: str = "",
+    watched: str = "", unchecked: str = "",
 ) -> str:
     """Return the report as text without a newline at the end.
 
@@ -49,6 +49,7 @@ def render(
         notes: True to show notes.
         stacks: True to show each race on its own, with every frame.
         watched: The words on the files that were watched, shown in a report without a race.
+        unchecked: The words on the installed packages that were not.
     """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
@@ -59,7 +60,7 @@ def render(
         blocks = _blocks(_by_variable(races), report.root, paint)
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
-    if remarks := list(_remarks(report)):
+    if remarks := [*_remarks(report), *filter(None, [unchecked])]:
         blocks.append("\n".join(remarks))
     blocks.append(_summary(report, notes=notes, paint=paint) + ("" if report.races or not watched else f"; {watched}"))
     return without_commands("\n\n".join(blocks))

@@ -79,9 +79,12 @@ class ThreadTracker:
             self._known.pop(next(iter(self._known)), None)
 
     def remember_task(self, uid: int, number: int, lines: tuple[Line, ...], parent: int) -> None:
-        """Remember a task that is a thread of its own, with its worker's name and the stack of its submission."""
-        worker = vars(sys.modules["threading"])["_active"].get(get_ident())
-        self._remember(uid, ThreadOrigin(None, f"{getattr(worker, '_name', 'worker')}, task {number}", lines, parent))
+        """Remember a task that is a thread of its own, with its worker's name and the stack of its submission.
+
+        The task comes first in the name: two tasks of one worker may race, and the worker is only where they ran.
+        """
+        worker = getattr(vars(sys.modules["threading"])["_active"].get(get_ident()), "_name", "?")
+        self._remember(uid, ThreadOrigin(None, f"task {number} of worker {worker}", lines, parent))
 
     def order_after_tasks(self) -> None:
         """Add the edges from the worker's earlier tasks to this one."""
