@@ -34,7 +34,7 @@ def make_race(**changes):
         name="Account.balance", kind="lost update",
         severity="race", rule=None, first=make_access(thread="thread-2", locks=(LOCK,)), second=make_access(), count=12,
         pattern="Neither is ordered before the other. `+=` reads, computes, writes: "
-                "a write of the other thread in between is lost.",
+                "another write in between is lost.",
         missing="1 of 2 places holds Bank.lock; teller.py:31 does not.",
         repair="Hold Bank.lock from the read to the write in bank.py:14, too.",
     )

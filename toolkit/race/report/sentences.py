@@ -63,12 +63,12 @@ def _course(kind: RaceKind, part: str, first: Access, second: Access) -> str:
 
 def _lost(first: Access, second: Access) -> str:
     if operator := first.operator or second.operator:
-        return f"`{operator}` reads, computes, writes: a write of the other thread in between is lost."
+        return f"`{operator}` reads, computes, writes: another write in between is lost."
     split = next((side for side in (first, second) if side.partner is not None), None)
     if split is not None and split.partner is not None and split.partner.line != split.place.line:
         lines = sorted((split.partner.line, split.place.line))
         return f"The value read in line {lines[0]} is written back in line {lines[1]}: a write in between is lost."
-    return "The write depends on an earlier read: a write of the other thread in between is lost."
+    return "The write depends on an earlier read: another write in between is lost."
 
 
 def _checked(first: Access, second: Access) -> str:
