@@ -15,6 +15,7 @@ from gilscope.toolkit.store.header import PENDING
 from gilscope.toolkit.store.transfer_rounds import cut_block
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
+from tests.site.made import EXAMPLE
 from tests.test_store import write
 
 pytestmark = pytest.mark.newest
@@ -203,6 +204,7 @@ def test_runs_that_were_copied_together_are_hosts(plain, capsys):
 @pytest.mark.parametrize(("asked", "said"), [
     (("first", "other"), "was made on the same machine as another of them"),
     (("first", "first"), "is named twice"),
+    (("published", "published-too"), "published-too share raw values, as copies of one run or parts of it do"),
     (("first", "copies/first"), "have the same name: give them different ones, as in `gilscope report laptop="),
     (("first", "copies"), "copies holds several runs: name one for each host"),
     (("first", "nothing"), "no folder and no run 'nothing'"),
@@ -213,6 +215,8 @@ def test_runs_that_are_no_hosts_of_one_comparison_are_refused(here, plain, capsy
     plain("other")
     for name in ("first", "second"):
         shutil.copytree(plain(name, "host-2") if name == "second" else here / name, here.parent / "copies" / name)
+    for name in ("published", "published-too"):   # without a host name, and by real values
+        shutil.copytree(EXAMPLE / "own-function", here / name)
     maker = RunMaker(rounds=3)
     maker.measure(cell("threads", 1, "3.14"), 1.0)
     write(maker.run(("3.14",), baseline="threads", label="threads"), here.parent, "threads")

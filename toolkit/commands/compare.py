@@ -31,6 +31,8 @@ from gilscope.toolkit.report.table import compare_builds, compare_models, compar
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
+from gilscope.toolkit.store.shared_values import refuse_shared_values
+from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,14 +149,14 @@ def gate_lines(gate: Gate) -> list[str]:
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
-    noisy = len(gate.undecided) - gate.shifted
+    noisy, one_sided, empty = len(gate.undecided) - gate.shifted, len(gate.one_sided), len(gate.empty)
     reasons = [
         f"{gate.shifted} cannot be told from the common shift" if gate.shifted else "",
-        f"{noisy} are too noisy to exclude more than {limit}" if noisy else "",
-        f"{len(gate.one_sided)} have values on one side only" if gate.one_sided else "",
-        f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
+        f"{noisy} {inflect(noisy, 'is', 'are')} too noisy to exclude more than {limit}" if noisy else "",
+        f"{one_sided} {inflect(one_sided, 'has', 'have')} values on one side only" if one_sided else "",
+        f"{empty} {inflect(empty, 'has', 'have')} nothing to compare" if empty else "",
     ]
-    unjudged = len(gate.undecided) + len(gate.one_sided) + len(gate.empty)
+    unjudged = len(gate.undecided) + one_sided + empty
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
@@ -205,7 +207,12 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContra
 
 
 def _two_runs(first: Run, second: Run, names: tuple[str, str], args: argparse.Namespace) -> LabelledContrasts:
-    """Compare two runs that are called `names`."""
+    """Compare two runs that are called `names`.
+
+    Raises:
+        ToolkitError: They share raw values.
+    """
+    refuse_shared_values(first, second, names)
     one, other = names
     return LabelledContrasts(
         title=f"{other} against {one}", contrasts=compare_runs(first, second, args.clock, names=(one, other)),

@@ -32,6 +32,7 @@ from gilscope.toolkit.store import (
 )
 from gilscope.toolkit.store.header import HEADER, PENDING
 from gilscope.toolkit.store.labels import FLEET, label_of
+from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 from gilscope.toolkit.units import inflect
 
@@ -183,7 +184,7 @@ def plan(
     Args:
         sources: Where runs are.
         problems: Gets what cannot be read.
-        say: Told of each copy.
+        say: Told of each copy, and of each run that is a part of another one.
     """
     taken: Counter[str] = Counter()
     machines: dict[Path, list[MachineHosts]] = {}
@@ -199,6 +200,13 @@ def plan(
         if first := next((each for one, each in alike if _same_values(one, each.path, run, source.path)), None):
             say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
             continue
+        smaller, larger = next((pair for _, each in alike if (pair := _part_first(each, source))), (None, None))
+        if smaller is not None and larger is not None:
+            say(f"{smaller.path} shares raw values with the run in {larger.path}, which has more, and is left out")
+            if smaller is source:
+                continue
+            alike[:] = [pair for pair in alike if pair[1] is not smaller]
+            found[:] = [pair for pair in found if pair[0] is not smaller]
         alike.append((run, source))
         found.append((source, run))
     planned: list[PlannedRun] = []
@@ -277,6 +285,15 @@ def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:
     labels = [build.label for build in one.builds]
     return labels == [build.label for build in other.builds] and all(
         _bytes(here / f"{label}.json") == _bytes(there / f"{label}.json") for label in labels)
+
+
+def _part_first(one: RunSource, other: RunSource) -> tuple[RunSource, RunSource] | None:
+    """Return two sources whose runs share raw values, the one with fewer first; None if they share none."""
+    with suppress(BadFileError):   # `load` reports it
+        marks = {each.path: value_marks(load_run(each.path)) for each in (one, other)}
+        if marks[one.path] & marks[other.path]:
+            return (one, other) if len(marks[one.path]) < len(marks[other.path]) else (other, one)
+    return None
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -32,6 +32,7 @@ from gilscope.toolkit.store import (
 )
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET, label_of
+from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class HostRuns:
             ToolkitError: Two of them have nothing in common.
         """
         first: Run | None = None
+        seen: dict[str, frozenset[int]] = {}
         self.hostnames, self.readable = [], []
         for name in (name for machine in self.machines for name in machine.hosts):
             path = self.folders[name]
@@ -172,6 +174,11 @@ class HostRuns:
             if not self.states and run.machine.hostname in filter(None, self.hostnames):
                 raise ToolkitError(f"{path} was made on the same machine as another of them: `gilscope compare` sets "
                                    "two runs of one machine against each other")
+            marks = value_marks(run)
+            if known := next((other for other, those in seen.items() if those & marks), None):
+                raise ToolkitError(f"{self.folders[known]} and {path} share raw values, as copies of one run or parts "
+                                   "of it do: they are not two machines. Name one of them")
+            seen[name] = marks
             self.hostnames.append(run.machine.hostname)
             self.readable.append(name)
             first = first or run

@@ -26,7 +26,7 @@ from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, list_text
+from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -179,8 +179,10 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
     everywhere = sum(row.over.agreement.word != SpeedVerdict.CANNOT_TELL and not row.over.agreement.others
                      for _, row in rows)
     rest = len(rows) - len(changing) - undecided - everywhere
-    parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
-             f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]
+    parts = [f"{everywhere} {inflect(everywhere, 'holds', 'hold')} on every host",
+             f"{rest} {inflect(rest, 'holds', 'hold')} on each that can tell" if rest else "",
+             f"{len(changing)} {inflect(len(changing), 'changes', 'change')} between hosts",
+             f"{undecided} {inflect(undecided, 'has', 'have')} no verdict on any host" if undecided else ""]
     yield f"Of {counted(len(rows), 'speed-up')} known on more than one host, {list_text(filter(None, parts))}."
     for table, row in changing[:CHANGES]:
         agreement = row.over.agreement
@@ -188,5 +190,6 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
         runner, workers = row.cell.runner, row.cell.workers
         yield f"Changes: {runner} with {counts_text(runner, [workers])} of {_title(table)}: {changing_text(words)}."
     if len(changing) > CHANGES:
-        yield f"And {len(changing) - CHANGES} more change: the tables have them."
+        more = len(changing) - CHANGES
+        yield f"And {more} more {inflect(more, 'changes', 'change')}: the tables have them."
 
