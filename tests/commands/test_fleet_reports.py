@@ -10,6 +10,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.fleet import reports
+from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
 from gilscope.toolkit.store.header import PENDING
 from gilscope.toolkit.store.transfer_rounds import cut_block
@@ -283,6 +284,20 @@ def test_gate_goes_by_what_hosts_say_together(fleet, capsys):
     code, _, err = ran(capsys, "compare", "night", "--builds", "3.14,3.14t", "--fail-on", "3%")
     assert code == 1
     assert "slower by more than 3 %: primes/runner=serial/workers=1/phase=steady on 3.14t" in err
+
+
+def test_comparison_says_that_hosts_may_be_one_machine_if_either_run_does_not_know(fleet, capsys):
+    sides = [fleet(), fleet("after")]
+    assert "different machines" not in " ".join(ran(capsys, "compare", "night", "after")[1].split())
+    for header in sides[1].glob("*/run.json"):   # as a published run of an earlier version
+        values = json.loads(header.read_text())
+        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": ""}}))
+    out = " ".join(ran(capsys, "compare", "night", "after")[1].split())
+    assert "WARNING: whether host-1 and host-2 are different machines is not known" in out
+    assert out.endswith(PERHAPS_ONE)
+    values = json.loads(ran(capsys, "compare", "night", "after", "--json", "-")[1])
+    assert PERHAPS_ONE in values["in_short"]
+    assert "perhaps of fewer machines" in ran(capsys, "report", "after")[1]   # the same rule in a report
 
 
 def test_other_machine_under_the_name_of_a_host_is_said(fleet, capsys):

@@ -55,9 +55,9 @@ class HostRuns:
         self.folders = folders     # by host, if it has a run
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # the state of each host of a fleet; () if this is no fleet
-        marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
-        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(marks)]
-        self.marked = {name for name, found in marks.items() if found}   # hosts whose machine is known
+        # What identifies the machine of each host with a run.
+        self.marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
+        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(self.marks)]
         self.failed = 0            # the exit code if a run could not be read, or 0
         self.hostnames: list[str] = []   # names that a page must not contain
         self.readable: list[str] = []    # hosts whose run could be read
@@ -265,12 +265,6 @@ def contrasted(
     for machine, run in machines:
         by[machine.name], looks = compare(machine, run), max(looks, run.looks)
     return hosts_contrasts(by, looks, margin)
-
-
-def unmarked_hosts(fleets: Iterable[HostRuns], machines: Sequence[MachineHosts]) -> list[str]:
-    """Return those of several machines of which no fleet knows whether another one is the same."""
-    marked = {name for fleet in fleets for name in fleet.marked}
-    return [each.name for each in machines if marked.isdisjoint(each.hosts)] if len(machines) > 1 else []
 
 
 def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:

@@ -9,7 +9,7 @@ from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
-from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, over_tables, unknown_machines, warnings
+from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, over_tables, unknown_hosts, warnings
 from gilscope.toolkit.report.hosts.wording import (
     ALL,
     EACH,
@@ -111,7 +111,7 @@ def _in_short(
     free = {build.label for host in hosts for build in host.run.builds if build.free_threaded}
     return summary_lines((
         *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables),
-        *([PERHAPS_ONE] if unknown_machines(hosts, states) else [])))
+        *([PERHAPS_ONE] if unknown_hosts(hosts, states) else [])))
 
 
 def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> Iterator[str]:
