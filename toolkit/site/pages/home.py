@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.versions import LABELS
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.sessions import scope_of_runs
@@ -231,7 +232,8 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
         answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:
         others = " (others failed)" if advice.open else ""
-        answer = advice.missing or _unanswered(advice) or f"no measured model beats {place.table.baseline}{others}"
+        answer = advice.missing or _unanswered(advice) or (
+            f"no measured model is faster than {place.table.baseline} {excluded_gain(advice)}{others}")
     return {"picture": picture, "answer": answer, "link": place.link}
 
 
