@@ -371,6 +371,13 @@ def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
             if "baseline" not in place["answer"] and ":" not in place["answer"]} == {said}
 
 
+def test_first_page_says_which_gain_is_excluded_where_no_model_is_faster(runs):
+    only = advised(runs[1], open=(), most=1.0712)
+    (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
+    assert "no measured model is faster than serial by more than 8 %" in {
+        place["answer"] for row in host["rows"] for place in row["places"]}
+
+
 def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
     missing = home_values(runs, {each.id: [] for each in runs}, {**KINDS, "shared_list": "contention"})["missing"]
     assert "Work of the kind native, mixed and contention: " in " ".join(missing)
