@@ -285,7 +285,8 @@ def fleet_machines(fleet: Path) -> list[MachineHosts]:
 
 def _is_marked(source: RunSource, run: Run) -> bool:
     """Return True if something identifies the machine of a run: its number in a fleet, or its host name."""
-    fleet, hosts = source.path.parent, ()
+    fleet = source.path.parent
+    hosts: Sequence[Host] = ()
     if is_fleet(fleet):
         with suppress(BadFileError):   # the report of the fleet says so
             hosts = read_fleet(fleet).hosts

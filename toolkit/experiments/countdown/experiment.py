@@ -106,8 +106,8 @@ class CountdownExperiment(Experiment):
                         two.significance(), "No gain beyond the noise is shown")
             yield (
                 f"{build.label}: two threads are {number} as fast as {PLAIN}; a penalty as large as in "
-                f"2009 ({ratio_number(PUBLISHED_2009)}x) is excluded: since 3.2 a waiting thread requests the GIL after "
-                "the switch interval, whereas before every thread signalled the others every 100 ticks. "
+                f"2009 ({ratio_number(PUBLISHED_2009)}x) is excluded: since 3.2 a waiting thread requests the GIL "
+                "after the switch interval, whereas before every thread signalled the others every 100 ticks. "
                 f"{gain}: only one of them holds the GIL at a time."
             )
 
