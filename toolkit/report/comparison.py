@@ -68,8 +68,8 @@ class _Remedy(Enum):
 
 
 _NEEDS = {   # in the legend
-    _Remedy.ROUNDS: ("about so many rounds for a verdict, with a probability of 80 %, if noise and ratio stay as they "
-                     "are"),
+    _Remedy.ROUNDS: ("about so many rounds with both cells for a verdict, with a probability of 80 %, if noise and "
+                     "ratio stay as they are"),
     _Remedy.QUIET: "less noise: a quieter machine",
     _Remedy.SESSIONS: "more sessions: rounds at other times (`gilscope run --add-session`)",
     _Remedy.AA_ARM: "an A/A arm: a cell that is measured twice",
