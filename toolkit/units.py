@@ -55,6 +55,11 @@ def inflect(number: int, singular: str, plural: str = "") -> str:
     return singular if number == 1 else plural or f"{singular}s"
 
 
+def clock_text(clock: str) -> str:
+    """Return the name of a clock: "wall time", "CPU time"."""
+    return "CPU time" if clock == "cpu" else f"{clock} time"
+
+
 def few(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """Return the first `most` of many names, and how many there are beside: "a, b and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -9,8 +9,11 @@ from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.commands import compare
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Cell, Note
+from gilscope.toolkit.store import load_run
+from tests.conformance.builds import ROOT
 from tests.fakes import MACHINE, RunMaker, make_run
 from tests.report.shifted import shifted_run
+from tests.store.test_shared_values import part_of
 
 
 def cell(runner, workers=1, build="3.14"):
@@ -49,6 +52,14 @@ def test_two_runs_are_compared_with_the_drift_named(runs, capsys):
     out = capsys.readouterr().out
     assert re.search(r"threads +2 +529 ms .* +8\d\d ms .* +0\.6\d+x \[.*\] +slower", out)
     assert "rounds of the two runs are not paired" in " ".join(out.split())
+
+
+def test_run_and_its_own_first_rounds_are_not_judged(runs):
+    run = load_run(ROOT / "results" / "example" / "own-function")
+    runs["whole"], runs["part"] = run, replace(part_of(run, 3), label="part")
+    for labels in (("whole", "part"), ("part", "whole")):
+        with pytest.raises(ToolkitError, match=r"share raw values: .* not independent, so nothing is judged"):
+            call(*labels)
 
 
 def test_cell_that_only_one_run_has_is_listed(runs, capsys):
@@ -122,7 +133,7 @@ def test_fail_on_neither_fails_nor_passes_within_the_floor(runs, capsys):
 
 def test_fail_on_says_how_many_cells_it_did_not_judge(runs, capsys):
     assert call("A", "B", "--fail-on", "150%") == 0
-    assert "--fail-on 150 %: 0 slower by more, 2 not; 1 not judged: 1 have values on one side only" in (
+    assert "--fail-on 150 %: 0 slower by more, 2 not; 1 not judged: 1 has values on one side only" in (
         capsys.readouterr().err)
 
 

@@ -10,11 +10,13 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.fleet import reports
+from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
 from gilscope.toolkit.store.header import PENDING
 from gilscope.toolkit.store.transfer_rounds import cut_block
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
+from tests.site.made import EXAMPLE
 from tests.test_store import write
 
 pytestmark = pytest.mark.newest
@@ -203,6 +205,7 @@ def test_runs_that_were_copied_together_are_hosts(plain, capsys):
 @pytest.mark.parametrize(("asked", "said"), [
     (("first", "other"), "was made on the same machine as another of them"),
     (("first", "first"), "is named twice"),
+    (("published", "published-too"), "published-too share raw values, as copies of one run or parts of it do"),
     (("first", "copies/first"), "have the same name: give them different ones, as in `gilscope report laptop="),
     (("first", "copies"), "copies holds several runs: name one for each host"),
     (("first", "nothing"), "no folder and no run 'nothing'"),
@@ -213,6 +216,8 @@ def test_runs_that_are_no_hosts_of_one_comparison_are_refused(here, plain, capsy
     plain("other")
     for name in ("first", "second"):
         shutil.copytree(plain(name, "host-2") if name == "second" else here / name, here.parent / "copies" / name)
+    for name in ("published", "published-too"):   # without a host name, and by real values
+        shutil.copytree(EXAMPLE / "own-function", here / name)
     maker = RunMaker(rounds=3)
     maker.measure(cell("threads", 1, "3.14"), 1.0)
     write(maker.run(("3.14",), baseline="threads", label="threads"), here.parent, "threads")
@@ -279,6 +284,20 @@ def test_gate_goes_by_what_hosts_say_together(fleet, capsys):
     code, _, err = ran(capsys, "compare", "night", "--builds", "3.14,3.14t", "--fail-on", "3%")
     assert code == 1
     assert "slower by more than 3 %: primes/runner=serial/workers=1/phase=steady on 3.14t" in err
+
+
+def test_comparison_says_that_hosts_may_be_one_machine_if_either_run_does_not_know(fleet, capsys):
+    sides = [fleet(), fleet("after")]
+    assert "different machines" not in " ".join(ran(capsys, "compare", "night", "after")[1].split())
+    for header in sides[1].glob("*/run.json"):   # as a published run of an earlier version
+        values = json.loads(header.read_text())
+        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": ""}}))
+    out = " ".join(ran(capsys, "compare", "night", "after")[1].split())
+    assert "WARNING: whether host-1 and host-2 are different machines is not known" in out
+    assert out.endswith(PERHAPS_ONE)
+    values = json.loads(ran(capsys, "compare", "night", "after", "--json", "-")[1])
+    assert PERHAPS_ONE in values["in_short"]
+    assert "perhaps of fewer machines" in ran(capsys, "report", "after")[1]   # the same rule in a report
 
 
 def test_other_machine_under_the_name_of_a_host_is_said(fleet, capsys):

@@ -151,10 +151,10 @@ def test_builds_with_a_gil_are_said_to_have_nothing_to_measure():
 
 def test_findings_count_and_compare_builds():
     old, new, causes, change = ScalingExperiment().findings(made_up())
-    assert old.startswith("3.13t: of 3 measurements, 1 scale, 2 do not (2 of them are slower than one thread), 0 are")
-    assert new.startswith("3.14t: of 3 measurements, 2 scale, 1 do not")
+    assert old.startswith("3.13t: of 3 measurements, 1 scales, 2 do not (2 of them are slower than one thread), 0 are")
+    assert new.startswith("3.14t: of 3 measurements, 2 scale, 1 does not")
     assert causes == "In the way of the 1 loss whose cause was looked for: lock (1)."
-    assert change == "From 3.13t to 3.14t: 1 more scale, none no longer does."
+    assert change == "From 3.13t to 3.14t: 1 more scales, none no longer does."
 
 
 def test_what_no_longer_scales_is_named():

@@ -10,7 +10,9 @@ from gilscope.toolkit.experiments.helpers import timers
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.switch_interval import INTERVALS, THEN, SwitchIntervalExperiment
+from gilscope.toolkit.report.document import RatioValue
 from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.report.wording import interval_text
 from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
 
@@ -123,9 +125,9 @@ def made_up(build="3.14", *, rounds=8, serial=1.0, slow=1.4, fine=None):
 
 
 @pytest.mark.parametrize(("build", "times", "words"), [
-    ("3.14", {"slow": 1.4}, ["about 1.4 times (1.4 in 8 rounds) as long at 1 µs",
+    ("3.14", {"slow": 1.4}, ["1.400x [1.400, 1.400] as long at 1 µs",
                               "12.5 times in 2021: the claim does not hold"]),
-    ("3.14", {"slow": 11.0}, ["about 11 times (11 in 8 rounds) as long at 1 µs", "2021: the claim holds"]),
+    ("3.14", {"slow": 11.0}, ["11.0x [11.0, 11.0] as long at 1 µs", "2021: the claim holds"]),
     ("3.14", {"fine": 9.0}, ["does not hold", "the cost of 2021 still exists"]),
     ("3.14", {"fine": 1.3}, ["does not hold", "the timer slack does not explain the difference"]),
     ("3.14t", {"slow": 0.6}, ["no thread waits for a GIL here"]),
@@ -137,11 +139,24 @@ def test_sentences_follow_the_numbers(build, times, words):
     assert len(sentences) == 1 + ("fine" in times)
 
 
-def test_slow_down_is_that_of_the_rounds():
+def test_slow_down_is_the_ratio_of_the_table_inverted():
     # As measured: 6.2 to 14 times by round.
     serial, fine = [0.109, 0.118, 0.118, 0.125, 0.114], [1.03, 1.66, 1.17, 0.793, 0.706]
-    *_, sentence = SwitchIntervalExperiment().findings(Results(made_up(rounds=5, serial=serial, slow=0.2, fine=fine)))
-    assert "8 threads take about 9.4 times (6.2 to 14 in 5 rounds) as long at 1 µs" in sentence
+    experiment, run = SwitchIntervalExperiment(), made_up(rounds=5, serial=serial, slow=0.2, fine=fine)
+    *_, sentence = experiment.findings(Results(run))
+    *_, table = experiment.sections(Results(run))
+    (speedup,) = (entry.value.comparison for row in table.rows if row[0].value == "1 µs, fine timer"
+                  for entry in row if isinstance(entry.value, RatioValue))
+    assert f"8 threads take {interval_text(speedup.inverted())} as long at 1 µs" in sentence
+    assert speedup.inverted().ratio == pytest.approx(1 / speedup.ratio)
+
+
+def test_undecided_ratio_is_called_so():
+    slow = [0.8, 1.3, 1.0, 1.2, 0.9]
+    (sentence,) = SwitchIntervalExperiment().findings(Results(made_up(rounds=5, serial=[1.0] * 5, slow=slow)))
+    assert ", undecided, as long at 1 µs as the same work" in sentence
+    decided, = SwitchIntervalExperiment().findings(Results(made_up(slow=2.0)))
+    assert "undecided" not in decided.partition(" at 5 ms ")[2]
 
 
 def test_claim_is_open_where_the_interval_holds_both():

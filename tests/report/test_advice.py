@@ -10,7 +10,7 @@ from gilscope.toolkit.report import advice_sentences
 from gilscope.toolkit.report.advice_sentences import remedy_lines
 from gilscope.toolkit.report.document import Lines
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table import build_tables, rounds_to_tell
 from tests.fakes import RunMaker
 
 BUILDS = ("3.14", "3.14t")
@@ -188,18 +188,21 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy, look = Made(floor=1.5).add("threads", 2, 1.3).lines()
     assert re.search(r"Unknown: threads \(undecided, between 0\.\d+x and \d\.\d+x\)\.$", line)
-    found = re.fullmatch(r"Clearer answers need about (\d+) rounds if noise and ratios stay as they are "
-                         r"\(`gilscope run --resume example --rounds (\d+)`\)\.", remedy)
+    found = re.fullmatch(r"Clearer answers need about (\d+) rounds, with a probability of 80 % if noise and "
+                         r"ratios stay as they are \(`gilscope run --resume example --rounds (\d+)`\)\.", remedy)
     assert found[1] == found[2]
     assert "one more look" in look
 
 
+CHANCE, CONDITION = "with a probability of 80 %", "if noise and ratios stay as they are"
+
+
 @pytest.mark.parametrize(("needed", "said"), [
-    ([33, 57, None, None], ("about 57 rounds for 2 of 4 open comparisons if noise and ratios stay as they are",
+    ([33, 57, None, None], (f"about 57 rounds for 2 of 4 open comparisons, {CHANCE} for each {CONDITION}",
                             " The other 2 need over 200, or less noise.")),
-    ([33, None], ("about 33 rounds for 1 of 2 open comparisons if noise and ratios stay as they are",
+    ([33, None], (f"about 33 rounds for 1 of 2 open comparisons, {CHANCE} {CONDITION}",
                   " The other one needs over 200, or less noise.")),
-    ([33, 57], ("about 57 rounds if noise and ratios stay as they are", "")),
+    ([33, 57], (f"about 57 rounds, {CHANCE} for each {CONDITION}", "")),
     ([None, None], ("a quieter machine", "")),
 ])
 def test_rounds_that_settle_some_comparisons_are_not_promised_to_settle_all(needed, said, monkeypatch):
@@ -217,6 +220,16 @@ def test_rounds_that_settle_some_comparisons_are_not_promised_to_settle_all(need
     assert first.startswith(f"Clearer answers need {text}")
     assert first.endswith(rest or ".")
     assert ("The other" in first) is bool(rest)
+
+
+def test_comparison_that_lacks_rounds_of_the_run_needs_as_many_more_of_it():
+    run = Made().add("threads", 2, 1.3).run(("3.14",))
+    (table,) = build_tables(run)
+    (seen,) = (result.speedup for row in table.rows for result in row.results if result.speedup)
+    open_ = replace(seen, ratio=1.1, lo=1.02, hi=1.19, verdict_interval=(0.98, 1.23))
+    needed = rounds_to_tell(open_)
+    first, *_ = remedy_lines([], replace(run, rounds_done=run.rounds_done + 5), [open_])
+    assert f"need about {needed + 5} rounds, " in first
 
 
 def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():

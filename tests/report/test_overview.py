@@ -174,7 +174,7 @@ def test_model_that_was_measured_nowhere_has_no_row():
 
 def test_signs_are_explained_where_they_are_used():
     text = terminal.render(overview_document(look().run(BUILDS)))
-    assert "*: no measured model is significantly faster; none: no gain above 3 %" in text
+    assert "*: no measured model is significantly faster; none: a gain above 3 % is excluded" in text
     assert "starved" not in text
     made = look()
     made.measure(cell("processes-fork", 2), 0.8, starved=8)
@@ -207,7 +207,7 @@ def none_in_the_legend(seconds):
 
 
 def test_none_promises_no_more_than_the_tables_say():
-    assert none_in_the_legend(1.0) == "none: no gain above 3 %"   # every difference is excluded
+    assert none_in_the_legend(1.0) == "none: a gain above 3 % is excluded"   # every difference is excluded
     # 2 % slower: the table below shows that ratio.
     assert none_in_the_legend(1.02) == "none: a gain above 3 % is excluded, a loss may not be"
 

@@ -176,8 +176,8 @@ def test_what_widens_intervals_of_cpu_time_is_said_below_the_costs_of_builds():
             dataclasses.replace(one, cpu=tuple(value * exp(own) for value in one.cpu))
             for one, own in zip(each.observations, slower, strict=True))))
     run = dataclasses.replace(run, measurements=tuple(measurements))
-    said = "Note: successive rounds are alike (correlation "
+    said = "Note: successive rounds are somewhat alike (correlation "
     text = terminal.render(run_document(run), width=300)
-    assert re.search(rf"{re.escape(said)}0\.\d+\): intervals of cpu time are widened", text)
-    assert "intervals of cpu time are widened" in str(run_page(run, {}))
+    assert re.search(rf"{re.escape(said)}0\.\d+\): intervals of CPU time are widened", text)
+    assert "intervals of CPU time are widened" in str(run_page(run, {}))
     assert said not in terminal.render(run_document(quiet_run(24)), width=300)

@@ -50,8 +50,8 @@ def test_files_of_packages_are_shown_from_the_package_on():
 def test_repair_says_what_it_reached_or_why_it_was_not_tried():
     measured = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
                            of_ceiling=Span(ratio=0.95, lo=0.9, hi=1.0))
-    assert ("Tried: with a copy by copy.deepcopy in each thread, it reached 0.95 [0.90, 1.00] of the ceiling; without, "
-            "0.30.") in said(trials=(measured,))
+    assert ("Tried: with a copy by copy.deepcopy in each thread, it reached 0.95 [0.90, 1.00] of the ceiling; without "
+            "one, in the same rounds, 0.30 (in those of the table, 0.50).") in said(trials=(measured,))
     uncopied = RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.DEEP, detail="TypeError: no")
     assert "Not tried with a copy by copy.deepcopy in each thread: it cannot be made (TypeError: no)." in said(
         trials=(uncopied,))
@@ -121,7 +121,7 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
     assert "left: the budget was over." in said
     assert "lost: no call in tests and doctests that can be repeated alone." in said
     assert "The search for calls ended before all were tried" in said
-    assert "3.14t: 1 of 2 scale; work does not; 4 of 6 have no verdict." in said
+    assert "3.14t: 1 of 2 scales; work does not; 4 of 6 have no verdict." in said
     assert "Called as work(1), as in test_app.py:3" in said
     assert "reference counts: app.PRICES (list), used at app.py:7" in said
 
@@ -180,7 +180,7 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
 
     assert in_short(trials=(trial(0.47), trial(0.95))) == (
         "3.14t: gets slower; in the way: reference counts of app.PRICES; a copy in each thread reached 0.95 of the "
-        "ceiling, 0.45 without.")
+        "ceiling, 0.45 without one in the same rounds.")
     assert "copy" not in in_short(trials=(trial(0.47),))
     judgement = slower_investigation().judgement
     assert in_short(objects=(), judgement=replace(judgement, doubt=Doubt.SET)) == (

@@ -240,6 +240,17 @@ def test_verdict_is_counted_over_machines(runs):
                                   "all of them, 0 change between them.")
 
 
+def test_machines_that_look_alike_and_that_nothing_identifies_may_be_one(runs):
+    doubt = "Whether here and there are different machines is not known."
+    bare = [dataclasses.replace(each, planned=dataclasses.replace(each.planned, is_marked=False)) for each in runs]
+    assert machines_values(bare, KINDS)["sentence"].endswith(doubt)
+    assert machines_values([*runs[:-1], bare[-1]], KINDS)["sentence"].endswith(doubt)
+    assert doubt not in machines_values(runs, KINDS)["sentence"]
+    other = [each if each.host == "here" else dataclasses.replace(each, run=dataclasses.replace(
+        each.run, machine=dataclasses.replace(each.run.machine, cpu_model="Another"))) for each in bare]
+    assert doubt not in machines_values(other, KINDS)["sentence"]   # another processor is another machine
+
+
 def test_machine_without_a_number_says_why(runs):
     of = dataclasses.replace(runs[2], tables=runs[2].tables[1:])
     rows = {(row["workload"], row["build"], row["model"], row["workers"]): row

@@ -6,8 +6,11 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.sources import find_sources, load, plan
+from gilscope.toolkit.store import load_run
 from tests.report.hosts.made_up import write_fleet
 from tests.site.made import EXAMPLE, copied_run
+from tests.store.test_shared_values import part_of
+from tests.test_store import write
 
 pytestmark = pytest.mark.newest
 
@@ -76,6 +79,19 @@ def test_copy_of_a_run_is_taken_once_and_said(tmp_path):
     (planned,) = plan(find_sources([f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}"]), [], said.append)
     assert planned.host == "one"
     assert said == [f"{tmp_path / 'b'} is a copy of the run in {tmp_path / 'a'}, and is taken once"]
+
+
+@pytest.mark.parametrize(("part", "whole"), [("a", "b"), ("b", "a")])   # sources come in this order
+def test_part_of_a_run_is_left_out_and_said(part, whole, tmp_path):
+    run = load_run(EXAMPLE / "own-function")
+    write(part_of(run, 3), tmp_path, part, tmp_path)
+    write(run, tmp_path, whole, tmp_path)
+    said = []
+    (planned,) = plan(find_sources([str(tmp_path)]), [], said.append)
+    assert planned.path == tmp_path / whole
+    (line,) = said
+    assert line == (f"{tmp_path / part} shares raw values with the run in {tmp_path / whole}, which has more, and is "
+                    "left out")
 
 
 def test_run_with_other_values_is_no_copy(tmp_path):

@@ -1,4 +1,5 @@
-from math import exp, inf, log, log1p
+import random
+from math import exp, inf, log, log1p, sqrt
 
 import pytest
 from hypothesis import given
@@ -118,17 +119,36 @@ def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
     assert {told[k].word for k in clear} == {"faster"}
 
 
-@pytest.mark.parametrize(("center", "half", "rounds"), [
-    # 8 rounds: half of the width has to come down to the ratio: 8 * (0.06 / 0.05) ** 2 is 11.5
-    (0.05, 0.06, 12),
-    # or to what is left of 3 %: 8 * (0.06 / 0.0296) ** 2 is 33
-    (0.0, 0.06, 33),
-    (0.5, 0.05, 9),        # clear already: at least one round more than there are
-    (0.015, 0.5, None),    # more than a night
-    (0.0, inf, None),
+@pytest.mark.parametrize(("center", "half", "error", "rounds"), [
+    # 8 rounds: half of the width, and 0.84 errors, have to come down to the ratio: 8 * (0.0684 / 0.05) ** 2 is 15.0
+    (0.05, 0.06, 0.01, 15),
+    # or to what is left of 3 % on both sides, so with 1.28 errors: 8 * (0.0728 / 0.0296) ** 2 is 48.5
+    (0.0, 0.06, 0.01, 49),
+    (0.0, 0.06, 0.0, 33),        # without an error the width alone decides: 8 * (0.06 / 0.0296) ** 2 is 33
+    (0.5, 0.05, 0.02, 9),        # clear already: at least one round more than there are
+    (0.015, 0.5, 0.2, None),     # more than a night
+    (0.0, inf, 0.1, None),
 ])
-def test_rounds_that_would_tell(center, half, rounds):
-    assert rounds_until(center, half, 8) == rounds
+def test_rounds_that_would_tell(center, half, error, rounds):
+    assert rounds_until(center, half, error, 8) == rounds
+
+
+@pytest.mark.parametrize("center", [0.0, 0.01, -0.02, 0.03, -0.05])
+def test_rounds_that_would_tell_give_a_verdict_in_four_of_five_cases(center):
+    half, error = 0.06, 0.025
+    rounds, draw = rounds_until(center, half, error, 8), random.Random(1)
+
+    def decided(count):
+        """Return the share of runs of so many rounds that have a verdict."""
+        shrunk = sqrt(8 / count)
+        width, told = half * shrunk, 0
+        for _ in range(4000):
+            found = abs(draw.gauss(center, error * shrunk))
+            told += found > width or found + width <= log1p(0.03)
+        return told / 4000
+
+    assert decided(rounds) >= 0.78           # 0.8, with a standard error of 0.006
+    assert decided(0.9 * rounds) < 0.8
 
 
 def test_floor_is_of_the_group_and_of_as_many_rounds():

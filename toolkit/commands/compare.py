@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines, unmarked_hosts
+from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines
 from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
@@ -30,7 +30,9 @@ from gilscope.toolkit.report.sessions import scope_of_runs, scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
-from gilscope.toolkit.store import Store, find_label, load_run
+from gilscope.toolkit.store import Store, find_label, load_run, unknown_machines
+from gilscope.toolkit.store.shared_values import refuse_shared_values
+from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,14 +149,14 @@ def gate_lines(gate: Gate) -> list[str]:
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
-    noisy = len(gate.undecided) - gate.shifted
+    noisy, one_sided, empty = len(gate.undecided) - gate.shifted, len(gate.one_sided), len(gate.empty)
     reasons = [
         f"{gate.shifted} cannot be told from the common shift" if gate.shifted else "",
-        f"{noisy} are too noisy to exclude more than {limit}" if noisy else "",
-        f"{len(gate.one_sided)} have values on one side only" if gate.one_sided else "",
-        f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
+        f"{noisy} {inflect(noisy, 'is', 'are')} too noisy to exclude more than {limit}" if noisy else "",
+        f"{one_sided} {inflect(one_sided, 'has', 'have')} values on one side only" if one_sided else "",
+        f"{empty} {inflect(empty, 'has', 'have')} nothing to compare" if empty else "",
     ]
-    unjudged = len(gate.undecided) + len(gate.one_sided) + len(gate.empty)
+    unjudged = len(gate.undecided) + one_sided + empty
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
@@ -205,7 +207,12 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContra
 
 
 def _two_runs(first: Run, second: Run, names: tuple[str, str], args: argparse.Namespace) -> LabelledContrasts:
-    """Compare two runs that are called `names`."""
+    """Compare two runs that are called `names`.
+
+    Raises:
+        ToolkitError: They share raw values.
+    """
+    refuse_shared_values(first, second, names)
     one, other = names
     return LabelledContrasts(
         title=f"{other} against {one}", contrasts=compare_runs(first, second, args.clock, names=(one, other)),
@@ -303,7 +310,11 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         contrasts = contrasted(first.runs(), lambda machine, run_: seen.add(machine, _within(run_, args), run_),
                                args.margin)
     names = [each.name for each in machines]
-    if unknown := unmarked_hosts([first, *filter(None, others)], machines):
+    # Known only if each of the two says it: the hosts of a name may be other machines in the other one.
+    hosts_of = {each.name: each.hosts for each in machines}
+    unknown = [*dict.fromkeys(name for side in (first, *filter(None, others))
+                              for name in unknown_machines(hosts_of, side.marks))]
+    if unknown:
         notes.append(Note(text=unknown_text(unknown, names)))
     notes += [Note(text=text) for text in cautions_of_all(seen.notes.items())]
     remarks = cautions_of_all(seen.remarks.items())
@@ -312,10 +323,12 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
     scope = TWO_RUNS if others else scope_of_runs(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
-        title, contrasts, names, **sides, margin=args.margin, notes=notes, remarks=remarks), scope))
+        title, contrasts, names, **sides, margin=args.margin, notes=notes, remarks=remarks,
+        doubtful=bool(unknown)), scope))
     output.finish(lambda: hosts_compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=hosts_in_short(contrasts, args.margin),
-        scope=scope, notes=(*notes, *(Note(text=text) for text in remarks))))
+        contrasts, **sides, margin=args.margin, gate=judged, scope=scope,
+        sentences=hosts_in_short(contrasts, args.margin, doubtful=bool(unknown)),
+        notes=(*notes, *(Note(text=text) for text in remarks))))
     return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
 
 

@@ -14,7 +14,6 @@ from gilscope.toolkit.experiments.helpers.timers import (
     slack_reason,
 )
 from gilscope.toolkit.experiments.results import BuildArm, arms_of, parameter
-from gilscope.toolkit.experiments.round_texts import round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     key_column,
@@ -24,7 +23,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     value_columns,
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, seconds_axis
-from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.report.wording import interval_text, ratio_number
 from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, parse_seconds
 
@@ -117,16 +116,11 @@ class SwitchIntervalExperiment(Experiment):
         def against_serial(**parameters: str) -> Comparison | None:
             return results.compare(serial, arm.find(results, most, **parameters))
 
-        def times_as_long(comparison: Comparison, **parameters: str) -> str:
-            decided = comparison.significance() in {Significance.FASTER, Significance.SLOWER}
-            ratios = round_ratios(results.values(arm.find(results, most, **parameters)), results.values(serial))
-            return f"{times_text(ratios, '' if decided else ', undecided')} as long"
-
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
         if usual is None or short is None or Significance.UNKNOWN in {usual.significance(), short.significance()}:
             return
-        times = (f"{build.label}: {most} threads take {times_as_long(usual, interval=DEFAULT_INTERVAL)} at 5 ms and "
-                 f"{times_as_long(short, interval=SHORTEST)} at 1 µs as the same work without threads")
+        times = (f"{build.label}: {most} threads take {_as_long(usual)} at 5 ms and {_as_long(short)} at 1 µs as the "
+                 "same work without threads")
         if build.free_threaded:
             cells = (arm.find(results, most, interval=each) for each in (DEFAULT_INTERVAL, SHORTEST))
             between = results.compare(*cells)
@@ -138,9 +132,8 @@ class SwitchIntervalExperiment(Experiment):
         yield f"{times}, against {ratio_number(then)} times in 2021: {_holds(short, then / HOLDS)}."
         fine = against_serial(interval=SHORTEST, slack=FINE_SLACK)
         if fine is not None and fine.significance() != Significance.UNKNOWN:
-            longer = times_as_long(fine, interval=SHORTEST, slack=FINE_SLACK)
-            yield (f"{build.label}: with timers that end on time, {most} threads take {longer} at 1 µs as the same "
-                   f"work without threads{_cause(short, fine)}")
+            yield (f"{build.label}: with timers that end on time, {most} threads take {_as_long(fine)} at 1 µs as the "
+                   f"same work without threads{_cause(short, fine)}")
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -153,6 +146,12 @@ class SwitchIntervalExperiment(Experiment):
             note=f"fine timer: timed waits end within 1 ns, not within Linux's usual {USUAL_SLACK}; 2021 was measured "
             "on macOS.",
         ),)
+
+
+def _as_long(speedup: Comparison) -> str:
+    """Return the ratio of the tables, inverted: "1.45x [1.28, 1.65] as long"."""
+    decided = speedup.significance() in {Significance.FASTER, Significance.SLOWER}
+    return f"{interval_text(speedup.inverted())}{'' if decided else ', undecided,'} as long"
 
 
 def _holds(short: Comparison, least: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.concurrency_models import find_model
@@ -16,7 +16,7 @@ from gilscope.toolkit.report.wording import (
     or_text,
     undecided_text,
 )
-from gilscope.toolkit.stats.ratios import MOST_ROUNDS
+from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import counted, format_seconds, list_text
 
@@ -174,8 +174,7 @@ def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
 
 
 def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterator[str]:
-    most = max(each.speedup.between[1] for each in advice.shown) - 1
-    beyond = f"by more than {max(ceil(most * 100), 1)} %"
+    beyond = excluded_gain(advice)
     if table.phase is Phase.STARTUP:
         yield f"no measured model starts, runs and ends faster than {_baseline_text(table)} {beyond}."
         yield f"{_cell_text(closest.cell)} comes closest, {interval_text(closest.speedup)}{beside(closest.speedup)}."
@@ -185,6 +184,11 @@ def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterat
         yield f"The payloads keep only {counted(advice.tasks, 'worker')} busy: pass more payloads to use more workers."
     if all(row.workers == 1 for row in table.rows):
         yield "Only one worker was measured; --workers 1,2,4 measures more."
+
+
+def excluded_gain(advice: Advice) -> str:
+    """Return the gain that is excluded for every compared cell: "by more than 5 %"."""
+    return f"by more than {max(ceil(((advice.most or 1.0) - 1) * 100), 1)} %"
 
 
 def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
@@ -210,7 +214,7 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
         case "not measured":
             yield RemedyText(text=f"more time, since the budget ended first ({_resume_text(run)})", is_look=True)
         case "noise":
-            yield _noise_remedy([rounds_to_tell(each) for each in unclear], run)
+            yield _noise_remedy([_rounds_of_run(each, run) for each in unclear], run)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
             yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
@@ -235,8 +239,16 @@ def _noise_remedy(needed: Sequence[int | None], run: Run) -> RemedyText:
     rounds, left = max(sufficient), len(needed) - len(sufficient)
     for_some = f" for {len(sufficient)} of {len(needed)} open comparisons" if left else ""
     rest = f"The other {f'{left} need' if left > 1 else 'one needs'} over {MOST_ROUNDS}, or less noise." if left else ""
-    return RemedyText(text=f"about {rounds} rounds{for_some} if noise and ratios stay as they are "
-                           f"({_resume_text(run, rounds)})", rest=rest, is_look=True)
+    for_each = " for each" if len(sufficient) > 1 else ""
+    return RemedyText(text=f"about {rounds} rounds{for_some}, with a probability of {POWER * 100:.0f} %{for_each} if "
+                           f"noise and ratios stay as they are ({_resume_text(run, rounds)})", rest=rest, is_look=True)
+
+
+def _rounds_of_run(comparison: Comparison, run: Run) -> int | None:
+    """Return the rounds of the run after which a comparison, which may lack some, should have a verdict."""
+    rounds = rounds_to_tell(comparison)
+    needed = inf if rounds is None else rounds + max(run.rounds_done - comparison.rounds, 0)
+    return int(needed) if needed <= MOST_ROUNDS else None
 
 
 def _resume_text(run: Run, rounds: int | None = None) -> str:

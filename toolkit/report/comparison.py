@@ -39,7 +39,7 @@ from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unjudged
-from gilscope.toolkit.units import counted, format_seconds, list_text, percent
+from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -55,7 +55,6 @@ LONGEST = 16   # characters of a name in a heading; a longer one is called A or 
 _SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
 LEAST_SHOWN = 0.001
 WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
-_CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
 
 
 class _Remedy(Enum):
@@ -69,7 +68,8 @@ class _Remedy(Enum):
 
 
 _NEEDS = {   # in the legend
-    _Remedy.ROUNDS: "about so many rounds for a verdict, with 80 % power, if noise and ratio stay as they are",
+    _Remedy.ROUNDS: ("about so many rounds with both cells for a verdict, with a probability of 80 %, if noise and "
+                     "ratio stay as they are"),
     _Remedy.QUIET: "less noise: a quieter machine",
     _Remedy.SESSIONS: "more sessions: rounds at other times (`gilscope run --add-session`)",
     _Remedy.AA_ARM: "an A/A arm: a cell that is measured twice",
@@ -180,7 +180,7 @@ def _family_text(contrasts: Sequence[Contrast], *, again: bool) -> str:
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
     clocks = {(each.clock, _workers(each) > 1) for each in contrasts}
     if len({clock for clock, _ in clocks}) == 1:
-        return _CLOCKS[contrasts[0].clock]
+        return clock_text(contrasts[0].clock)
     return "CPU time with one worker, wall time with more"
 
 
@@ -334,12 +334,13 @@ def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> li
 
 def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sample: str) -> str:
     """Return the warning: the clock, the workloads and cells that moved, how far, and how to find out why."""
-    clock, ratio = _CLOCKS[shift.clock], ratio_interval_text(shift.ratio, *shift.interval)
+    clock, ratio = clock_text(shift.clock), ratio_interval_text(shift.ratio, *shift.interval)
     cells = f"with {list_text(map(str, sorted(workers)))} worker{'' if max(workers) == 1 else 's'}"
     if shift.basis is ShiftBasis.TYPICAL:
         names = list_text(each.workload for each in shift.workloads)
         most = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT)
-        moved = f"{clock}: {names} {cells} runs at {ratio} the speed in {sample} that it has in {baseline}"
+        runs, it_has = ("runs", "it has") if len(shift.workloads) == 1 else ("run", "they have")
+        moved = f"{clock}: {names} {cells} {runs} at {ratio} the speed in {sample} that {it_has} in {baseline}"
         doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
                  f"runs at {ratio_number(1 / most)}x to {ratio_number(most)}x its speed in the other run (at 95 %, "
                  f"with a typical standard deviation of {TYPICAL_SHIFT * 100:.0f} %)")

@@ -186,9 +186,8 @@ def _none_text(gains: Iterable[GainValue]) -> str:
     """Return the meaning of "none", and that the tables of the workloads may show a loss for such a cell."""
     open_below = any(gain_form(gain.comparison) == "none" and judge_comparison(gain.comparison) != SpeedVerdict.SAME
                      for gain in gains)
-    if open_below:
-        return f"none: a gain above {MARGIN * 100:g} % is excluded, a loss may not be"
-    return f"none: no gain above {MARGIN * 100:g} %"
+    loss = ", a loss may not be" if open_below else ""
+    return f"none: a gain above {MARGIN * 100:g} % is excluded{loss}"
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:

@@ -126,5 +126,7 @@ def _in_short(each: BuildApiScaling) -> str:
     scaling = sum(one.outcome is ApiOutcome.SCALES for one in callables)
     judged = sum(one.outcome in VERDICTS for one in callables)
     lose = f"; {list_text(limited)} {inflect(len(limited), 'does', 'do')} not" if limited else ""
-    seen = f"{scaling} of {judged} scale{lose}; {len(callables) - judged} of {len(callables)} have no verdict"
+    open_ = len(callables) - judged
+    seen = (f"{scaling} of {judged} {inflect(scaling, 'scales', 'scale')}{lose}; {open_} of {len(callables)} "
+            f"{inflect(open_, 'has', 'have')} no verdict")
     return f"{each.label}: {seen}."

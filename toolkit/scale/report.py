@@ -146,7 +146,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         yield f"{subject}{each.text}"
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
-            without = "" if trial.without is None else f"; without, {trial.without:.2f}"
+            without = "" if trial.without is None else f"; {_without_text(trial.without, found)}"
             reached = f"{span_text(trial.of_ceiling)} of the ceiling"
             yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."
             yield from _beyond(found, trial)
@@ -155,6 +155,13 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
             yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
     if found.objects and fitting and not found.trials and {each.code for each in fitting} != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
+
+
+def _without_text(without: float, found: ScalingInvestigation) -> str:
+    """Return what it reached beside the copies, and that the share in the table is of other moments."""
+    share = found.evidence.of_ceiling
+    table = "" if share is None else f" (in those of the table, {share.ratio:.2f})"
+    return f"without one, in the same rounds, {without:.2f}{table}"
 
 
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
@@ -269,7 +276,7 @@ def _gain_in_short(found: ScalingInvestigation) -> str:
     if not gains:
         return ""
     reached, without = max(gains)
-    return f"; a copy in each thread reached {reached:.2f} of the ceiling, {without:.2f} without"
+    return f"; a copy in each thread reached {reached:.2f} of the ceiling, {without:.2f} without one in the same rounds"
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:

@@ -24,6 +24,7 @@ from gilscope.toolkit.store import (
     is_fleet,
     load_run,
     machine_marks,
+    marks_of_hosts,
     on_one_machine,
     read_fleet,
     read_header,
@@ -32,6 +33,7 @@ from gilscope.toolkit.store import (
 )
 from gilscope.toolkit.store.header import HEADER, PENDING
 from gilscope.toolkit.store.labels import FLEET, label_of
+from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 from gilscope.toolkit.units import inflect
 
@@ -63,6 +65,7 @@ class PlannedRun:
     is_experiment: bool
     label: str = ""    # of the rounds of several hosts on one machine; "": the run's own
     is_named: bool = False   # `host` is a name that the user gave to the machine
+    is_marked: bool = True   # something says which machine it is, so that another one is not taken for it
     hosts: tuple[tuple[str, Path], ...] = ()   # these hosts with their runs, the first at `path`; (): a run alone
 
     @property
@@ -183,7 +186,7 @@ def plan(
     Args:
         sources: Where runs are.
         problems: Gets what cannot be read.
-        say: Told of each copy.
+        say: Told of each copy, and of each run that is a part of another one.
     """
     taken: Counter[str] = Counter()
     machines: dict[Path, list[MachineHosts]] = {}
@@ -199,6 +202,13 @@ def plan(
         if first := next((each for one, each in alike if _same_values(one, each.path, run, source.path)), None):
             say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
             continue
+        smaller, larger = next((pair for _, each in alike if (pair := _part_first(each, source))), (None, None))
+        if smaller is not None and larger is not None:
+            say(f"{smaller.path} shares raw values with the run in {larger.path}, which has more, and is left out")
+            if smaller is source:
+                continue
+            alike[:] = [pair for pair in alike if pair[1] is not smaller]
+            found[:] = [pair for pair in found if pair[0] is not smaller]
         alike.append((run, source))
         found.append((source, run))
     planned: list[PlannedRun] = []
@@ -210,6 +220,7 @@ def plan(
         planned.append(PlannedRun(
             id=file_name("-".join(filter(None, (source.host, label))), taken), host=_host(source, run, machines),
             path=source.path, is_experiment="experiment" in run.options, is_named=bool(source.host),
+            is_marked=_is_marked(source, run),
             label=label if len(several) > 1 else "",
             hosts=tuple((each.path.name, each.path) for each, _ in several) if len(several) > 1 else ()))
     return planned
@@ -272,11 +283,30 @@ def fleet_machines(fleet: Path) -> list[MachineHosts]:
     return [MachineHosts(names) for names in on_one_machine({name: marks[name] for name in folders})]
 
 
+def _is_marked(source: RunSource, run: Run) -> bool:
+    """Return True if something identifies the machine of a run: its number in a fleet, or its host name."""
+    fleet = source.path.parent
+    hosts: Sequence[Host] = ()
+    if is_fleet(fleet):
+        with suppress(BadFileError):   # the report of the fleet says so
+            hosts = read_fleet(fleet).hosts
+    return bool(marks_of_hosts(hosts, {source.path.name: run.machine.hostname})[source.path.name])
+
+
 def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:
     """Return True if two runs of one start and seed have the same builds with the same values."""
     labels = [build.label for build in one.builds]
     return labels == [build.label for build in other.builds] and all(
         _bytes(here / f"{label}.json") == _bytes(there / f"{label}.json") for label in labels)
+
+
+def _part_first(one: RunSource, other: RunSource) -> tuple[RunSource, RunSource] | None:
+    """Return two sources whose runs share raw values, the one with fewer first; None if they share none."""
+    with suppress(BadFileError):   # `load` reports it
+        marks = {each.path: value_marks(load_run(each.path)) for each in (one, other)}
+        if marks[one.path] & marks[other.path]:
+            return (one, other) if len(marks[one.path]) < len(marks[other.path]) else (other, one)
+    return None
 
 
 def _bytes(path: Path) -> bytes | None:

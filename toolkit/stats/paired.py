@@ -29,7 +29,7 @@ class PairedArms[Arm: Hashable]:
 
     def __init__(
         self, seconds: Mapping[Arm, Mapping[int, float]], aa_pairs: Sequence[tuple[Arm, Arm]] = (), *,
-        clock: str = "wall",
+        clock: str = "wall time",
     ) -> None:
         """Pool the noise.
 
@@ -80,7 +80,7 @@ class RatioEstimate(Protocol):
 
 
 def conclude(
-    ratio: RatioEstimate, check: AACheck, confidence: float, *, clock: str = "wall", notes: Sequence[Note] = (),
+    ratio: RatioEstimate, check: AACheck, confidence: float, *, clock: str = "wall time", notes: Sequence[Note] = (),
 ) -> Comparison:
     """Return the comparison for a ratio, with the notes that its noise requires.
 
@@ -100,7 +100,7 @@ def conclude(
         all_notes.append(UNKNOWN)
     if check.widening > 1:
         all_notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
-                          f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
+                          f"intervals of {clock} are {check.widening:.1f} times wider for it"))
     return Comparison(
         ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
         rounds=ratio.rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes), sure=known,

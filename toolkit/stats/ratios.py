@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
+from math import ceil, exp, inf, isfinite, log1p, pow, sqrt  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.stats.distributions import NORMAL, SMALL
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, not_excluded, verdict_for
@@ -135,19 +136,50 @@ def verdicts[Pair: Hashable](
     return {pair: judge_ratio(ratio, each, margin) for pair, ratio in ratios.items()}
 
 
-def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
-    """Return the number of rounds after which a log ratio, now known to +-`half`, should have a verdict.
+def rounds_until(center: float, half: float, error: float, rounds: int, margin: float = MARGIN) -> int | None:
+    """Return the number of rounds after which a log ratio has a verdict with a probability of `POWER`.
 
-    Intervals and noise floors shrink with the root of the rounds.  They have to shrink until they exclude either 1 or
-    all differences beyond `margin`, whichever comes first.
+    Intervals, noise floors and errors shrink with the root of the rounds; noise and ratio stay as they are.
+
+    Args:
+        center: The log ratio, taken for the true one.
+        half: Half of the interval that decides its verdict after `rounds` rounds, at least its noise floor.
+        error: Its standard error after them.
+        rounds: The rounds so far.
+        margin: The largest difference that counts as none, as a share.
 
     Returns:
         The total of rounds, more than `rounds`; None if it would exceed `MOST_ROUNDS` or nothing is known.
     """
-    distance = abs(center)
-    room = max(distance, log1p(margin) - distance)
-    needed = rounds * (half / room) ** 2
-    return max(_two_digits(needed), rounds + 1, MIN_ROUNDS) if needed <= MOST_ROUNDS else None
+    if not isfinite(half + error):
+        return None
+    least = max(rounds + 1, MIN_ROUNDS)
+    for count in range(least, MOST_ROUNDS + 1):
+        shrunk = sqrt(rounds / count)
+        if verdict_probability(center, half * shrunk, error * shrunk, margin) >= POWER:
+            return max(_two_digits(count), least)
+    return None
+
+
+def verdict_probability(center: float, half: float, error: float, margin: float = MARGIN) -> float:
+    """Return the probability that an estimate around `center` has a verdict, be it a difference or its absence.
+
+    It has one if its interval excludes 0, or lies within the margin on both sides.
+
+    Args:
+        center: The true log ratio.
+        half: Half of the interval that decides, in logs, at least the noise floor.
+        error: The standard error of the estimate.
+        margin: The largest difference that counts as none, as a share.
+    """
+    def within(distance: float) -> float:
+        """Return the probability that the estimate is at most so far from 0."""
+        if distance < 0:
+            return 0.0
+        low, high = ((end - center) / max(error, SMALL) for end in (-distance, distance))
+        return NORMAL.cdf(high) - NORMAL.cdf(low)
+
+    return 1 - max(within(half) - within(log1p(margin) - half), 0.0)
 
 
 def compare_pairs[Arm: Hashable](

@@ -82,18 +82,41 @@ def with_machines(hosts: Iterable[Host], marks: Mapping[str, Collection[Hashable
 
 
 def machine_marks(folders: Mapping[str, Path], hosts: Sequence[Host]) -> dict[str, set[Hashable]]:
+    """Return by host what identifies its machine: see `marks_of_hosts`; `folders` are those of runs."""
+    numbered = {host.name for host in hosts if host.machine is not None}
+    return marks_of_hosts(hosts, {name: "" if name in numbered else host_name(path) for name, path in folders.items()})
+
+
+def marks_of_hosts(hosts: Sequence[Host], hostnames: Mapping[str, str]) -> dict[str, set[Hashable]]:
     """Return by host what identifies its machine: its stored number or, without one, the host name of its run.
 
     Two machines may have one host name, such as localhost, so it counts only for results of earlier versions.
+
+    Args:
+        hosts: Those of a fleet; () of runs that were copied together.
+        hostnames: By host, "" if its run does not name it.
     """
-    marks: dict[str, set[Hashable]] = {name: set() for name in [*(host.name for host in hosts), *folders]}
+    marks: dict[str, set[Hashable]] = {name: set() for name in [*(host.name for host in hosts), *hostnames]}
     for host in hosts:
         if host.machine is not None:
             marks[host.name].add(host.machine)
-    for name, path in folders.items():
-        if not marks[name] and (hostname := host_name(path)):
+    for name, hostname in hostnames.items():
+        if not marks[name] and hostname:
             marks[name].add(hostname)
     return marks
+
+
+def unknown_machines(
+    machines: Mapping[str, Collection[str]], marks: Mapping[str, Collection[Hashable]],
+) -> list[str]:
+    """Return the names of those of several machines that may be the same as another one, for all that is known.
+
+    Args:
+        machines: The hosts of each machine, by its name.
+        marks: By host what identifies its machine.
+    """
+    unknown = [name for name, hosts in machines.items() if not any(marks.get(host) for host in hosts)]
+    return unknown if len(machines) > 1 else []
 
 
 def host_name(path: Path) -> str:

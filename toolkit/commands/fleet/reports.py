@@ -32,6 +32,7 @@ from gilscope.toolkit.store import (
 )
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET, label_of
+from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ class HostRuns:
         self.folders = folders     # by host, if it has a run
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # the state of each host of a fleet; () if this is no fleet
-        marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
-        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(marks)]
-        self.marked = {name for name, found in marks.items() if found}   # hosts whose machine is known
+        # What identifies the machine of each host with a run.
+        self.marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
+        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(self.marks)]
         self.failed = 0            # the exit code if a run could not be read, or 0
         self.hostnames: list[str] = []   # names that a page must not contain
         self.readable: list[str] = []    # hosts whose run could be read
@@ -154,6 +155,7 @@ class HostRuns:
             ToolkitError: Two of them have nothing in common.
         """
         first: Run | None = None
+        seen: dict[str, frozenset[int]] = {}
         self.hostnames, self.readable = [], []
         for name in (name for machine in self.machines for name in machine.hosts):
             path = self.folders[name]
@@ -172,6 +174,11 @@ class HostRuns:
             if not self.states and run.machine.hostname in filter(None, self.hostnames):
                 raise ToolkitError(f"{path} was made on the same machine as another of them: `gilscope compare` sets "
                                    "two runs of one machine against each other")
+            marks = value_marks(run)
+            if known := next((other for other, those in seen.items() if those & marks), None):
+                raise ToolkitError(f"{self.folders[known]} and {path} share raw values, as copies of one run or parts "
+                                   "of it do: they are not two machines. Name one of them")
+            seen[name] = marks
             self.hostnames.append(run.machine.hostname)
             self.readable.append(name)
             first = first or run
@@ -258,12 +265,6 @@ def contrasted(
     for machine, run in machines:
         by[machine.name], looks = compare(machine, run), max(looks, run.looks)
     return hosts_contrasts(by, looks, margin)
-
-
-def unmarked_hosts(fleets: Iterable[HostRuns], machines: Sequence[MachineHosts]) -> list[str]:
-    """Return those of several machines of which no fleet knows whether another one is the same."""
-    marked = {name for fleet in fleets for name in fleet.marked}
-    return [each.name for each in machines if marked.isdisjoint(each.hosts)] if len(machines) > 1 else []
 
 
 def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:

@@ -40,7 +40,7 @@ from gilscope.toolkit.report.figures.figure import (
 )
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
-from gilscope.toolkit.units import MOST_NAMED, few, format_seconds, list_text
+from gilscope.toolkit.units import MOST_NAMED, few, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,9 +70,14 @@ PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "proces
           "subinterpreters": "subinterpreters"}
 _LATE = "the load generator sent requests late, at {} by more than 10 % of p50; latencies include that"
 LATE, AT_WORST = _LATE.format("its 99th percentile"), _LATE.format("worst")   # of enough requests for it; of too few
-BY_ROUNDS = ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
-             "noise floor.")
 NUMBERS = {2: "two", 3: "three"}
+
+
+def _by_rounds(rounds: int) -> str:
+    """Return what words on differences rest on, and how often they would be there without a difference."""
+    chance = f": by chance alone, {rounds} rounds would all agree in {percent(2 * 0.5**rounds)} of cases"
+    return ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
+            f"noise floor{chance if rounds > 1 else ''}.")
 
 
 class ConvoyExperiment(Experiment):
@@ -119,7 +124,7 @@ class ConvoyExperiment(Experiment):
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
         found = super().findings(results)
-        return (*found, BY_ROUNDS) if found else ()
+        return (*found, _by_rounds(results.run.rounds_done)) if found else ()
 
     @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:

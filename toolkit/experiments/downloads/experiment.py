@@ -54,9 +54,11 @@ NAMES = {"loops": "a loop in each thread"}   # of models, where figures say more
 WORKERS = (2, 5, 10, 20, 50, 100)
 # Two, since the publication does not give its servers' latency, which decides where threads stop gaining.
 LATENCIES = ("20ms", "100ms")
+NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
 HOW = (
     "Threads: a pool with requests, each thread with a connection of its own. asyncio: one loop with aiohttp.",
     "loops: one such loop per core, at least two, each in a thread; they share the requests at a time.",
+    f"Threads stop gaining at the smallest number whose median time is at most {NEAR_BEST:g} times the shortest.",
     "The clock starts before the first worker does and stops with the last page.",
     "The server is a helper on gilscope's own Python on loopback and answers after a fixed latency.",
     CONTROL,
@@ -67,7 +69,6 @@ GRID: dict[EffortLevel, dict[str, tuple[int, ...]]] = {
     EffortLevel.QUICK: {"pool": (5, 20, 100), "asyncio": (20, 100), "loops": (100,)},
     EffortLevel.FULL: dict.fromkeys(("pool", "asyncio", "loops"), WORKERS),
 }
-NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
 LATE_SHARE = 0.5  # of the latency: a server that is later than this, at its 99th percentile, is a doubt
 CLAIMED = 2.0     # times as fast as threads: the claim for asyncio
 MIB = 1024.0**2
@@ -120,7 +121,7 @@ class DownloadsExperiment(Experiment):
             cell = _find(results, build, threads_model(build), stop, latency)
             cost = results.metric(cell, "cpu_per_page")
             if cost is not None:
-                yield _on_pool(build, latency, times, stop, cost.center, results.center(cell, "connections"))
+                yield _on_pool(results, build, latency, times, cost.center)
         # A longer latency gives the same CPU time less weight: the tables have that.
         gain = _against_pool(results, build, "asyncio", latencies[0])
         if gain is not None:
@@ -300,30 +301,67 @@ def _gain_entry(results: Results, table: TableBuilder, build: Build, model: str,
 # Findings
 
 
-def _on_pool(
-    build: Build, latency: str, times: dict[int, float], stop: int, cost: float, opened: float | None,
-) -> str:
-    """State where the pool stops gaining, and whether the CPU time of a page explains it.
+def _on_pool(results: Results, build: Build, latency: str, times: dict[int, float], cost: float) -> str:
+    """State up to which number of threads the pool gains, and whether the CPU time of a page explains it.
 
-    The numbers of threads are coarse: the pool stops somewhere between the one before `stop` and `stop`.  A large pool
-    may have served all pages before it used all of its threads: `opened` is the number of connections that it opened.
+    The numbers of threads are coarse: the pool stops somewhere between two of them, or beyond the last.
+
+    Args:
+        results: Of the run.
+        build: The build.
+        latency: As the cells name it.
+        times: Seconds by number of threads, at least three.
+        cost: The CPU time of a page, in seconds, with the number of threads at which it stops.
     """
+    stop = knee(times) or max(times)
     before, last = _count_before(times, stop), stop == max(times)
-    used = "" if opened is None or opened >= stop else f", of which {opened:.0f} in the median opened a connection"
-    where = (f"gains beyond {before} threads, up to {stop}, the most allowed{used}" if last else
-             f"stops gaining at {stop} threads")
-    sentence = (
-        f"{build.label}, pages of {_latency_text(latency)}: the pool {where} ({format_seconds(times[stop])}). A page "
-        f"costs it {format_seconds(cost)} of CPU time"
-    )
+    slower, fastest = (_find(results, build, threads_model(build), count, latency) for count in (before, stop))
+    gain = results.compare(slower, fastest)
+    start = f"{build.label}, pages of {_latency_text(latency)}: the pool "
+    if last:
+        opened = _opened_text(results.center(fastest, "connections"), stop)
+        start += (f"takes {format_seconds(times[stop])} with up to {stop} threads, the most measured{opened}"
+                  + ("" if gain is None else f"; it is {_as_fast(gain)} as with {before}"))
+    else:
+        start += (f"stops gaining at {stop} threads ({format_seconds(times[stop])}): by the medians, it takes at most "
+                  f"{NEAR_BEST:g} times as long as with any other number")
+    start += f". A page costs it {format_seconds(cost)} of CPU time"
     if build.free_threaded:
-        return f"{sentence}, which without the GIL may be used on every core at once."
-    most = parse_seconds(latency) / cost
-    sentence += f" under one GIL, so about {most:.0f} requests in flight would keep it busy"
-    # The latency divided by the CPU time, rounded as it is shown: 20.4 is no contradiction of 20.
-    if before <= round(most) and (last or round(most) <= stop * NEAR_BEST):
-        return f"{sentence}, which fits with where it {'gains' if last else 'stops gaining'}."
-    return f"{sentence}. That does not explain where the pool stops here."
+        return f"{start}, which without the GIL may be used on every core at once."
+    most = round(parse_seconds(latency) / cost)   # as it is shown: 20.4 is no contradiction of 20
+    return f"{start}; {_busy_text(most, before, stop, gain, last=last)}."
+
+
+def _opened_text(opened: float | None, threads: int) -> str:
+    """Return how many threads opened a connection: a large pool may have served all pages before it used them all."""
+    return "" if opened is None or opened >= threads else f", of which {opened:.0f} in the median opened a connection"
+
+
+def _as_fast(gain: Comparison) -> str:
+    decided = gain.significance() in {Significance.FASTER, Significance.SLOWER}
+    return f"{interval_text(gain)}{'' if decided else ', undecided,'} as fast"
+
+
+def _busy_text(most: int, before: int, stop: int, gain: Comparison | None, *, last: bool) -> str:
+    """Return at how many requests in flight the GIL is busy, and whether that explains where the pool stops.
+
+    Args:
+        most: The latency divided by the CPU time of a page.
+        before: The measured number of threads before `stop`.
+        stop: The number of threads at which the pool stops gaining, or the largest one.
+        gain: Of `stop` threads over `before`.
+        last: `stop` is the largest number.
+    """
+    text = f"if all of it holds the GIL, about {most} requests in flight keep it busy"
+    if last and most > stop:
+        return f"{text}, so more threads may gain"
+    if last and most >= before:
+        return f"{text}. Between {before} and {stop} nothing was measured, so where the pool stops gaining is not known"
+    if before <= most <= stop * NEAR_BEST:
+        return f"{text}, which fits: it stops between {before} and {stop}"
+    if last and (gain is None or gain.significance() != Significance.FASTER):
+        return text
+    return f"{text}. That does not explain where the pool stops here"
 
 
 def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) -> str:
@@ -338,8 +376,9 @@ def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) 
         held = "more than the published 2x"
     threads, loop = (results.center(_best_cell(results, build, model, latency), "cpu_per_page")
                      for model in (threads_model(build), "asyncio"))
-    cheaper = threads is not None and loop is not None and loop < threads
-    return f"{start}, {held}" + (": it spends less CPU time on a page." if cheaper else ".")
+    costs = "" if threads is None or loop is None else (
+        f" A page costs it {format_seconds(loop)} of CPU time, the threads {format_seconds(threads)}.")
+    return f"{start}, {held}.{costs}"
 
 
 # Figures

@@ -29,7 +29,7 @@ from gilscope.toolkit.report.document import Column, Entry, Lines
 from gilscope.toolkit.report.figures.figure import HeatFigure, HeatPanel
 from gilscope.toolkit.scale.judgement import SCALES, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.scaling_values import span_values
-from gilscope.toolkit.units import counted, few
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -234,9 +234,12 @@ def _build_finding(shares: OperationShares, build: Build) -> str:
     private = [parameter(cell, "operation") for cell in shares.losses()
                if cell.build == build.label and parameter(cell, "data") == PRIVATE]
     slower = verdicts[ScalingVerdict.SLOWER]
-    return (f"{build.label}: of {counted(verdicts.total(), 'measurement')}, {verdicts[ScalingVerdict.SCALES]} scale, "
-            f"{verdicts[ScalingVerdict.PLATEAUS] + slower} do not ({slower} of them are slower than one thread), "
-            f"{verdicts[ScalingVerdict.UNSURE]} are open. Among those that do not, {len(private) or 'none'} "
+    scales, open_ = verdicts[ScalingVerdict.SCALES], verdicts[ScalingVerdict.UNSURE]
+    lost = verdicts[ScalingVerdict.PLATEAUS] + slower
+    return (f"{build.label}: of {counted(verdicts.total(), 'measurement')}, {scales} "
+            f"{inflect(scales, 'scales', 'scale')}, {lost} {inflect(lost, 'does', 'do')} not ({slower} of them "
+            f"{inflect(slower, 'is', 'are')} slower than one thread), {open_} {inflect(open_, 'is', 'are')} open. "
+            f"Among those that do not, {len(private) or 'none'} "
             f"{'has' if len(private) <= 1 else 'have'} private data or none"
             f"{': ' + few(private, 5) if private else ''}.")
 
@@ -266,7 +269,8 @@ def _change_findings(shares: OperationShares) -> Iterator[str]:
     for before, after in pairwise(shares.builds):
         better, worse = _changed(shares, before, after)
         if better or worse:
-            yield (f"From {before.label} to {after.label}: {len(better)} more scale, {len(worse) or 'none'} no longer "
+            yield (f"From {before.label} to {after.label}: {len(better)} more "
+                   f"{inflect(len(better), 'scales', 'scale')}, {len(worse) or 'none'} no longer "
                    f"{'does' if len(worse) <= 1 else 'do'}{': ' + few(worse) if worse else ''}.")
 
 

@@ -8,7 +8,7 @@ from gilscope import __version__
 from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, ends, finite, in_short, made
 from gilscope.toolkit.report.hosts.agreement import hosts_tables, judge_pooled
 from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document, stopping_lines
-from gilscope.toolkit.report.hosts.tables import unknown_machines, warnings
+from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
 from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.stats.verdict import MARGIN
 
@@ -28,7 +28,7 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
         "scope": scope_of_runs([each.run for each in hosts]),
         "notes": [*(banner.text for banner in warnings(hosts, states)), *stopping_lines(hosts)],
-        "machines_known": not unknown_machines(hosts, states),
+        "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),
         "cells": [
             {**cell_values(row.cell), "over": over_values(row.over)}

@@ -10,10 +10,10 @@ from gilscope.toolkit.report.comparison import not_compared, verdict_lines
 from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section, summary_lines
 from gilscope.toolkit.report.hosts.agreement import judge_pooled
 from gilscope.toolkit.report.hosts.tables import over_tables
-from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
+from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, PERHAPS_ONE, SPREAD, names_text
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
     title: str, contrasts: Sequence[HostsContrast], hosts: Sequence[str], *, baseline: str, sample: str,
-    notes: Sequence[Note] = (), margin: float = MARGIN, remarks: Sequence[str] = (),
+    notes: Sequence[Note] = (), margin: float = MARGIN, remarks: Sequence[str] = (), doubtful: bool = False,
 ) -> Document:
     """Return the report of cells compared with each other on each host, and over all hosts.
 
@@ -38,6 +38,7 @@ def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
         notes: Warnings above the tables.
         margin: A difference up to this share counts as none.
         remarks: Notes below the tables.
+        doubtful: It is not known that the hosts are different machines.
     """
     legend = f"Ratio: how many times as fast {sample} is as {baseline}: 0.80x takes 1.25 times as long."
     sections: list[Section] = [
@@ -60,7 +61,7 @@ def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
         sections.append(Lines("Notes", tuple(remarks)))
     if missing := [*_missing(contrasts)]:
         sections.append(Lines("Not compared", not_compared(missing, [each.contrast for each in contrasts])))
-    return Document((*sections, summary_lines(hosts_in_short(contrasts, margin))))
+    return Document((*sections, summary_lines(hosts_in_short(contrasts, margin, doubtful=doubtful))))
 
 
 def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
@@ -76,8 +77,16 @@ def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
             yield replace(each.contrast, comparison=None, reason=f"on {names_text(hosts)}: {why}")
 
 
-def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -> list[str]:
-    """Return the number of cells with each verdict over all hosts, and how many verdicts hold on each."""
+def hosts_in_short(
+    contrasts: Sequence[HostsContrast], margin: float = MARGIN, *, doubtful: bool = False,
+) -> list[str]:
+    """Return the number of cells with each verdict over all hosts, and how many verdicts hold on each.
+
+    Args:
+        contrasts: The cells.
+        margin: A difference up to this share counts as none.
+        doubtful: It is not known that the hosts are different machines.
+    """
     compared = [each for each in contrasts if each.over.by]
     if not compared:
         return ["No cell could be compared on any host."]
@@ -88,7 +97,9 @@ def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -
     same = [each.over.agreement for each in compared if each.over.agreement.word != SpeedVerdict.CANNOT_TELL]
     everywhere = sum(not each.others for each in same)
     changing = sum(each.changes for each in same)
+    own_words = (f"By the hosts' own words, {everywhere} {inflect(everywhere, 'holds', 'hold')} on every host, "
+                 f"{changing} {inflect(changing, 'changes', 'change')} between hosts.")
     return [
         f"{counted(len(compared), 'cell')} compared over all hosts: {'; '.join(filter(None, (decided, undecided)))}.",
-        f"By the hosts' own words {everywhere} hold on every host, {changing} change between hosts.",
+        own_words, *([PERHAPS_ONE] if doubtful else []),
     ]

@@ -9,7 +9,7 @@ from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
-from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, over_tables, unknown_machines, warnings
+from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, over_tables, unknown_hosts, warnings
 from gilscope.toolkit.report.hosts.wording import (
     ALL,
     EACH,
@@ -26,7 +26,7 @@ from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, list_text
+from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -111,7 +111,7 @@ def _in_short(
     free = {build.label for host in hosts for build in host.run.builds if build.free_threaded}
     return summary_lines((
         *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables),
-        *([PERHAPS_ONE] if unknown_machines(hosts, states) else [])))
+        *([PERHAPS_ONE] if unknown_hosts(hosts, states) else [])))
 
 
 def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> Iterator[str]:
@@ -179,8 +179,10 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
     everywhere = sum(row.over.agreement.word != SpeedVerdict.CANNOT_TELL and not row.over.agreement.others
                      for _, row in rows)
     rest = len(rows) - len(changing) - undecided - everywhere
-    parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
-             f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]
+    parts = [f"{everywhere} {inflect(everywhere, 'holds', 'hold')} on every host",
+             f"{rest} {inflect(rest, 'holds', 'hold')} on each that can tell" if rest else "",
+             f"{len(changing)} {inflect(len(changing), 'changes', 'change')} between hosts",
+             f"{undecided} {inflect(undecided, 'has', 'have')} no verdict on any host" if undecided else ""]
     yield f"Of {counted(len(rows), 'speed-up')} known on more than one host, {list_text(filter(None, parts))}."
     for table, row in changing[:CHANGES]:
         agreement = row.over.agreement
@@ -188,5 +190,6 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
         runner, workers = row.cell.runner, row.cell.workers
         yield f"Changes: {runner} with {counts_text(runner, [workers])} of {_title(table)}: {changing_text(words)}."
     if len(changing) > CHANGES:
-        yield f"And {len(changing) - CHANGES} more change: the tables have them."
+        more = len(changing) - CHANGES
+        yield f"And {more} more {inflect(more, 'changes', 'change')}: the tables have them."
 

@@ -10,6 +10,7 @@ from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, I
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text, next_text, spread_text
 from gilscope.toolkit.report.table import judge_comparison
+from gilscope.toolkit.store import marks_of_hosts, unknown_machines
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def machine_text(machine: Machine) -> str:
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     yield from _lost_hosts(hosts, states)
-    if unknown := unknown_machines(hosts, states):
+    if unknown := unknown_hosts(hosts, states):
         yield Banner(unknown_text(unknown, [host.name for host in hosts]))
     yield from map(Banner, cautions_of_all((host.name, host.cautions) for host in hosts))
     yield from _build_differences(hosts)
@@ -128,11 +129,10 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
         yield Banner(f"{names_text(names)}: {text}")
 
 
-def unknown_machines(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> list[str]:
-    """Return the hosts of which it is not known whether another one is the same machine."""
-    numbered = {host.name for host in states if host.machine is not None}   # a fleet knows its machines
-    unknown = [host.name for host in hosts if not host.run.machine.hostname and numbered.isdisjoint(host.names)]
-    return unknown if len(hosts) > 1 else []
+def unknown_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> list[str]:
+    """Return the hosts of which it is not known whether another one is the same machine: see `unknown_machines`."""
+    hostnames = {name: host.run.machine.hostname for host in hosts for name in host.names}
+    return unknown_machines({host.name: host.names for host in hosts}, marks_of_hosts(states, hostnames))
 
 
 def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:
@@ -144,7 +144,7 @@ def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:
 
 def count_text(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> str:
     """Return the number of hosts; of runs if it is not known that each is of another machine."""
-    if unknown_machines(hosts, states):
+    if unknown_hosts(hosts, states):
         return f"{counted(len(hosts), 'run')}, perhaps of fewer machines"
     return counted(len(hosts), "host")
 

@@ -26,8 +26,8 @@ NEXT = "next host: the range of the ratio on one more such host, with 95 % proba
 HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
 PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
                "machine.")
-EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain above "
-        f"{MARGIN * 100:g} %; ?: no verdict, the range that is not excluded.")
+EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: a gain above "
+        f"{MARGIN * 100:g} % is excluded; ?: no verdict, the range that is not excluded.")
 
 
 def names_text(names: Sequence[str]) -> str:

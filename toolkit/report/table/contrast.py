@@ -15,6 +15,7 @@ from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.stats.unpaired import UnpairedRatio
+from gilscope.toolkit.units import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -228,7 +229,7 @@ def _unpaired_comparison(
     ratio: UnpairedRatio, shifted: ShiftedRatio | None, check: AACheck, confidence: float, clock: Clock,
 ) -> Comparison:
     """Return the comparison of two runs; its verdict holds whether none or all of a common shift is the machine's."""
-    found = conclude(shifted or ratio, check, confidence, clock=clock, notes=(DRIFT,))
+    found = conclude(shifted or ratio, check, confidence, clock=clock_text(clock), notes=(DRIFT,))
     return replace(found, paired=False, shift=shifted.allowance(confidence) if shifted else None)
 
 

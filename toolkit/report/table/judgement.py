@@ -7,7 +7,7 @@ from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
-from gilscope.toolkit.stats.ratios import POWER, rounds_until
+from gilscope.toolkit.stats.ratios import rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Significance, SpeedVerdict, Unjudged, beyond
 
@@ -78,8 +78,8 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
         return None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
-    half = max(widest + NORMAL.inv_cdf(POWER) * error, log1p(comparison.floor))
-    rounds = rounds_until(log(comparison.ratio), half, comparison.rounds, margin)
+    half = max(widest, log1p(comparison.floor))
+    rounds = rounds_until(log(comparison.ratio), half, error, comparison.rounds, margin)
     return rounds if rounds is None or comparison.sure else max(rounds, needed(CONFIDENCE))
 
 

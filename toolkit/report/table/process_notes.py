@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.class_rounds import DISTINCT
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import clock_text, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,17 +75,18 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
     extra = noise.class_rounds
     if noise.pair is not None and noise.pair.moderated and extra.chance < DISTINCT:
         yield Note(text="some rounds disturbed cells with several workers and cells with one differently: intervals of "
-                        f"{clock} time between them are widened {sqrt(1 + extra.share):.1f} times for it "
+                        f"{clock_text(clock)} between them are widened {sqrt(1 + extra.share):.1f} times for it "
                         f"({chance_text(extra.chance)})")
         if (lasting := extra.correlation.applied) and extra.correlation.significant:
             times = sqrt((1 + extra.share * (1 + lasting) / (1 - lasting)) / (1 + extra.share))
             yield Note(text="what disturbed one of these classes of cells lasted for several rounds (correlation "
-                            f"{lasting:.2f}): these intervals of {clock} time are widened {times:.1f} times more for "
-                            f"it ({chance_text(extra.correlation.chance)})")
+                            f"{lasting:.2f}): these intervals of {clock_text(clock)} are widened {times:.1f} times "
+                            f"more for it ({chance_text(extra.correlation.chance)})")
     if (correlation := noise.correlation.applied) and noise.correlation.significant:
         times = sqrt((1 + correlation) / (1 - correlation))
-        yield Note(text=f"successive rounds are alike (correlation {correlation:.2f}): intervals of {clock} time are "
-                        f"widened {times:.1f} times for it ({chance_text(noise.correlation.chance)})")
+        yield Note(text=f"successive rounds are somewhat alike (correlation {correlation:.2f}): intervals of "
+                        f"{clock_text(clock)} are widened {times:.1f} times for it "
+                        f"({chance_text(noise.correlation.chance)})")
 
 
 def chance_text(chance: float) -> str:

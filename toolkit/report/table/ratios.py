@@ -28,6 +28,7 @@ from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simulta
 from gilscope.toolkit.stats.sessions import FEWEST, SessionRatio, recheck_noise
 from gilscope.toolkit.stats.unpaired import mean_level, run_level
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+from gilscope.toolkit.units import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -129,8 +130,8 @@ class Ratios:
         ratio = self._ratio(baseline, sample, clock)
         if ratio is None:
             return None
-        notes = [*noise_notes(ratio.noise, clock)]
-        comparison = conclude(ratio, self.by(clock).check, self.confidence, clock=clock, notes=notes)
+        comparison = conclude(ratio, self.by(clock).check, self.confidence, clock=clock_text(clock),
+                              notes=[*noise_notes(ratio.noise, clock)])
         return self._with_sessions(comparison, ratio, clock)
 
     def _with_sessions(self, comparison: Comparison, ratio: Ratio | SessionRatio, clock: Clock) -> Comparison:
@@ -142,7 +143,7 @@ class Ratios:
     def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
         """Return the speed-up in each session by itself, empty if the run has one session."""
         check = self.by(clock).check
-        return {session: conclude(ratio, check, self.confidence, clock=clock)
+        return {session: conclude(ratio, check, self.confidence, clock=clock_text(clock))
                 for session, ratio in self.spread(clock).parts(baseline, sample).items()}
 
     def _ratio(self, baseline: Cell, sample: Cell, clock: Clock) -> Ratio | SessionRatio | None:

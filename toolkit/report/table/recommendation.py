@@ -77,6 +77,7 @@ class Advice:
     options: tuple[Option, ...] = ()    # of `best`, those faster than the baseline; the preferred one first
     faster: tuple[Option, ...] = ()     # of `shown`, those faster than the baseline
     closest: Option | None = None       # the one with the largest speed-up, significant or not
+    most: float | None = None           # the largest speed-up of any compared cell that is not excluded
     open: tuple[OpenCell, ...] = ()
     floor: float | None = None          # the largest noise floor among the comparisons
     tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
@@ -117,6 +118,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         options=_preferred(index, unbeaten or fastest),
         faster=tuple(faster),
         closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
+        most=max((each.speedup.between[1] for each in compared), default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
         tasks=_too_few_tasks(index, base.cell, results),
         task=None if base.time is None else base.time.center / (index.tasks(base.cell) or 1),

@@ -460,7 +460,8 @@ window.gilscopeRuns = {};
     if (shift.basis === "typical") {
       const names = listText(shift.workloads.map(each => each.workload));
       const end = Math.exp(by.zConfidence * by.typicalShift);
-      return `${CLOCKS[shift.clock]}: ${names} ${cells} runs at ${ratio} the speed in ${right.label} that it has in `
+      const [runs, itHas] = shift.workloads.length === 1 ? ["runs", "it has"] : ["run", "they have"];
+      return `${CLOCKS[shift.clock]}: ${names} ${cells} ${runs} at ${ratio} the speed in ${right.label} that ${itHas} in `
         + `${left.label}. ${cause}. One or two workloads do not show which, so verdicts allow for a machine that `
         + `runs at ${ratioNumber(1 / end)}x to ${ratioNumber(end)}x its speed in the other run (at 95 %, with a typical `
         + `standard deviation of ${(by.typicalShift * 100).toFixed(0)} %). ${again}`;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.versions import LABELS
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.sessions import scope_of_runs
@@ -23,7 +24,8 @@ from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, shapes
-from gilscope.toolkit.units import counted, format_bytes, list_text
+from gilscope.toolkit.stats.verdict import SpeedVerdict
+from gilscope.toolkit.units import counted, format_bytes, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -173,22 +175,40 @@ def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iter
     several = [each for each in series if len(each.results) > 1]
     for of_builds, words in ((False, ("speed-up", "speed-ups")), (True, ("ratio of builds", "ratios of builds"))):
         if found := [each for each in several if each.of_builds is of_builds]:
-            yield {"count": counted(len(found), *words), "shared": len(found), **_agreement(found, names)}
+            count = f"{counted(len(found), *words)} {inflect(len(found), 'was', 'were')}"
+            yield {"text": f"{count} measured by several runs: {_agreement_text(found)}.",
+                   "differing": [*_differing(found, names)]}
 
 
-def _agreement(several: Sequence[HistorySeries], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return where the verdicts of several runs differ, and of how many ratios intervals do not overlap."""
-    differing = []
+def _agreement_text(several: Sequence[HistorySeries]) -> str:
+    """Return how many ratios have which verdicts in all runs; that none of them can tell is no agreement."""
+    kinds: Counter[str] = Counter()
+    for each in several:
+        words = {judge_comparison(result.ratio) for result in each.results}
+        decided = words - {SpeedVerdict.CANNOT_TELL}
+        if len(decided) > 1:
+            kinds["different verdicts"] += 1
+        elif not decided:
+            kinds["no verdict in any"] += 1
+        else:
+            kinds["a verdict in some and none in others" if decided < words else "the same verdict in all"] += 1
+    order = ("the same verdict in all", "different verdicts", "a verdict in some and none in others",
+             "no verdict in any")
+    parts = [f"{kinds[kind]} {inflect(kinds[kind], 'has', 'have')} {kind}" for kind in order if kinds[kind]]
+    apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
+                for each in several)
+    return list_text(parts) + (f"; the 95 % intervals of {apart} do not overlap" if apart else "")
+
+
+def _differing(several: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ratios whose verdicts in several runs are not the same."""
     for each in several:
         words: dict[str, list[str]] = {}
         for result in reversed(each.results):
             words.setdefault(judge_comparison(result.ratio), []).append(names[result.loaded.id])
         if len(words) > 1:
             said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
-            differing.append(f"{title_text(each.results[-1].table)}: {each.name}: {said}.")
-    apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
-                for each in several)
-    return {"differing": differing, "apart": apart}
+            yield f"{title_text(each.results[-1].table)}: {each.name}: {said}."
 
 
 def _host(
@@ -231,7 +251,8 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
         answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:
         others = " (others failed)" if advice.open else ""
-        answer = advice.missing or _unanswered(advice) or f"no measured model beats {place.table.baseline}{others}"
+        answer = advice.missing or _unanswered(advice) or (
+            f"no measured model is faster than {place.table.baseline} {excluded_gain(advice)}{others}")
     return {"picture": picture, "answer": answer, "link": place.link}
 
 

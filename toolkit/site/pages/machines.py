@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, ratio_text
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places, stopping_notes
 from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.site.sources import machine_name
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, format_bytes, list_text
@@ -89,6 +91,16 @@ def _row(
     }
 
 
+def _perhaps_one(by_name: Mapping[str, Sequence[LoadedRun]]) -> str:
+    """Return that machines that look alike may be one, for all that is known; "" if none may."""
+    looks: dict[str, list[str]] = {}
+    for name, runs in by_name.items():
+        looks.setdefault(machine_name(runs[-1].run.machine), []).append(name)
+    doubtful = [name for names in looks.values() if len(names) > 1
+                and any(not each.planned.is_marked for name in names for each in by_name[name]) for name in names]
+    return f" Whether {names_text(doubtful)} are different machines is not known." if doubtful else ""
+
+
 def _sentence(rows: Sequence[Mapping[str, Any]], by_name: Mapping[str, Sequence[LoadedRun]]) -> str:
     if (hosts := len(by_name)) < 2:  # one says nothing about others
         runs = [each for found in by_name.values() for each in found]
@@ -101,11 +113,11 @@ def _sentence(rows: Sequence[Mapping[str, Any]], by_name: Mapping[str, Sequence[
     changing = sum(row["changes"] for row in shared)
     if not shared:
         return (f"No cell has a verdict on more than one of {hosts} machines, so nothing shows whether any holds "
-                "elsewhere.")
+                f"elsewhere.{_perhaps_one(by_name)}")
     holds = len(shared) - changing
     return (f"{counted(len(shared), 'cell is', 'cells are')} decided on more than one of {hosts} machines: "
             f"{counted(holds, 'agrees', 'agree')} on all of them, "
-            f"{counted(changing, 'changes', 'change')} between them.")
+            f"{counted(changing, 'changes', 'change')} between them.{_perhaps_one(by_name)}")
 
 
 def _machine(host: str, runs: Sequence[LoadedRun]) -> dict[str, Any]:

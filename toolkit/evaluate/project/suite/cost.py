@@ -142,7 +142,7 @@ class SuiteCosts:
                       if each not in self.found]
         if lacking := next(filter(None, [*failures, *unmeasured]), None):
             return replace(lacking, reason=f"no workload was measured, and {lacking.reason}")
-        cpu = PairedArms({each: measured.cpu for each, measured in self.found.items()}, clock="CPU")
+        cpu = PairedArms({each: measured.cpu for each, measured in self.found.items()}, clock="CPU time")
         cost = cost_of(self.found[label], self.found[against], cpu.compare(against, label), against, "tests")
         return cost if isinstance(cost, Missing) else replace(cost, sample=self._sample)
 

@@ -240,7 +240,7 @@ class Speed:
 
     @cached_property
     def _cpus(self) -> PairedArms[WorkloadCell]:
-        return PairedArms({cell: measured.cpu for cell, measured in self._found.items()}, self._twins, clock="CPU")
+        return PairedArms({cell: measured.cpu for cell, measured in self._found.items()}, self._twins, clock="CPU time")
 
     @property
     def _twins(self) -> list[tuple[WorkloadCell, WorkloadCell]]:
