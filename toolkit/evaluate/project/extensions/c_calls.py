@@ -556,9 +556,11 @@ class CallGraph:
             return name in seen
         variable = function.locals.get(name)
         place = function.parameter(name)
-        if variable is None and place < 0 and (meant := self._meant_by_macro(function, name)):
-            return self.is_private_name(function, meant, start, blocks, parameters=parameters, seen=seen | {name})
-        if (variable is None and place < 0) or (variable is not None and variable.static):
+        if variable is None and place < 0:
+            meant = self._meant_by_macro(function, name)
+            return bool(meant) and self.is_private_name(function, meant, start, blocks, parameters=parameters,
+                                                        seen=seen | {name})
+        if variable is not None and variable.static:
             return False
         if place >= 0 and _FILLED.search(function.parameters[place].type):
             return True
@@ -566,20 +568,23 @@ class CallGraph:
         if values is None:   # a parameter that may still have the caller's value
             return parameters and (function.name, place) in self.private_parameters
         values = [each for each in values if not is_number(each.value)]
-        if parameters and not values and (container := self._taken_from(function, name, start)) is not None:
-            return self._holds_private(function, container, start, blocks, seen | {name})
-        return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
-                                                     parameters=parameters, seen=seen | {name}) for each in values)
+        return (all(self.is_private(function, each.value, each.start, each.blocks, parameters=parameters,
+                                    seen=seen | {name}) for each in values) if values else
+                parameters and self._is_taken_from_private(function, name, start, blocks, seen | {name}))
 
     # -- what private containers hold ---------------------------------------------------------------------------------
 
-    @staticmethod
-    def _taken_from(function: Function, name: str, start: int) -> Node | None:
-        """Return the container from which the last call before a place took a variable's value by its address."""
+    def _is_taken_from_private(self, function: Function, name: str, start: int, blocks: tuple[int, ...],
+                               seen: frozenset[str]) -> bool:
+        """Return True if the last call before a place that sets a variable by its address takes it from a container.
+
+        And if the container holds only what no other thread has.
+        """
         found = [call for call in function.calls if call.start < start and call.name in _TAKES
                  and len(call.arguments) > _TAKES[call.name]
                  and text_of(bare(call.arguments[_TAKES[call.name]])) == f"&{name}"]
-        return max(found, key=lambda each: each.start).arguments[0] if found else None
+        return bool(found) and self._holds_private(
+            function, max(found, key=lambda each: each.start).arguments[0], start, blocks, seen)
 
     def _holds_private(self, function: Function, container: Node, start: int, blocks: tuple[int, ...],
                        seen: frozenset[str]) -> bool:
