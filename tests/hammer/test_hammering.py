@@ -317,7 +317,7 @@ def python():
 def hammered(python, folder, source, seconds):
     (folder / "standin.py").write_text(source)
     return hammer(python, HammerRequest(modules=("standin",), own=("standin",), folders=(str(folder),), threads=4,
-                                        seconds=seconds))
+                                        seconds=seconds, limit=seconds))
 
 
 @pytest.mark.slow
