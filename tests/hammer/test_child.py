@@ -30,7 +30,7 @@ def written(folder, *, files=(), **changes):
     (folder / "standin.py").write_text(STANDIN)
     job = {"path": [], "answers": str(folder / "answers"), "secret": "secret", "harness": "", "first": [str(folder)],
            "modules": ["standin"], "own": [], "files": [[str(file), file.name] for file in files], "threads": 2,
-           "seed": 1, "seconds": 1.0, "sizes": {}, "confirm": [], **changes}
+           "seed": 1, "seconds": 1.0, "limit": 1.0, "sizes": {}, "confirm": [], **changes}
     (folder / "job.json").write_text(json.dumps(job))
     done = run_child(sys.executable, "-c", CHILD, str(folder / "job.json"), timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -49,6 +49,12 @@ def test_calls_are_made_from_several_threads_and_counted(tmp_path):
     assert sum(each["trials"] for each in found["repeated"]) > 0
     assert "failure" not in found
     assert len(found["end"]) == 1
+
+
+def test_time_that_others_had_the_cores_until_the_limit_is_written(tmp_path):
+    found = written(tmp_path, seconds=1000.0, limit=1.0)
+    (record,) = found["short"]
+    assert 990 < record["missing"] <= 1000
 
 
 def test_time_for_finding_calls_is_not_taken_from_the_time_for_making_them(tmp_path):

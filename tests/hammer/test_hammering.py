@@ -284,6 +284,27 @@ class Lock:
 '''
 
 
+def test_crash_that_needs_nothing_beside_is_shown_as_such():
+    stack = '  Binary file "/x/_c.cpython-314t-x86_64-linux-gnu.so", at c_recall+0x1f [0x7f]\n'
+    beside = failure("crash", "mix: f('a')", found=None, reason="SIGSEGV", beside=["repr()", "len()"], output=stack)
+    less = failure("crash", "mix: f('b')", found=None, reason="SIGBUS", beside=["len()"], calls=["f('b')"],
+                   places=["t.py:9"])
+    alone = failure("crash", "same: f('c')", found=None, reason="SIGABRT", calls=["f('c')"], places=["t.py:12"])
+    named = failure("crash", "same: f('d')", found=None, reason="SIGSEGV", calls=["f('d')"], places=["t.py:15"],
+                    output=stack)
+    for records, shown in (((beside,), ("SIGSEGV in c_recall", ("repr()", "len()"), "t.py:3")),
+                           ((beside, less), ("SIGBUS", ("len()",), "t.py:9")),
+                           ((beside, less, alone), ("SIGABRT", (), "t.py:12")),
+                           ((beside, less, alone, named), ("SIGSEGV in c_recall", (), "t.py:15"))):
+        (found,) = judge(REQUEST, [answer(repeated(), *records)]).failures
+        assert (found.detail, found.beside, found.place, found.failed) == (*shown, len(records))
+
+
+def test_seconds_that_others_had_the_cores_are_added_up():
+    answers = [answer(repeated(), {"event": "short", "missing": 4.0}), answer(repeated())]
+    assert judge(REQUEST, answers).missing == 4.0
+
+
 @pytest.fixture(scope="module")
 def python():
     """Return the newest free-threaded build that is found, or that GILSCOPE_TEST_BUILDS names."""
@@ -296,7 +317,7 @@ def python():
 def hammered(python, folder, source, seconds):
     (folder / "standin.py").write_text(source)
     return hammer(python, HammerRequest(modules=("standin",), own=("standin",), folders=(str(folder),), threads=4,
-                                        seconds=seconds))
+                                        seconds=seconds, limit=seconds))
 
 
 @pytest.mark.slow

@@ -57,12 +57,13 @@ import json, os, sys
 from gilscope.toolkit.hammer import meeting, repeated_trials
 from gilscope.toolkit.hammer.calls import CallRecipe
 from gilscope.toolkit.hammer.candidates import CallCandidate
-from gilscope.toolkit.hammer.repeated_trials import RepeatedTrial, hammer_trials, make_trial
+from gilscope.toolkit.hammer.repeated_trials import RepeatedTrial, hammer_trials, make_trial, prepare
 from gilscope.toolkit.hammer.targets import RepeatableCall
+from gilscope.toolkit.hammer.trial_budget import TrialBudget
 from gilscope.toolkit.hammer.trials import Trial
 from gilscope.toolkit.processes import forks
 
-name, kind, rounds, alone, hammers = json.loads(sys.argv[1])
+name, kind, rounds, alone, mode = json.loads(sys.argv[1])
 sys.path.insert(0, os.environ["FOLDER"])
 repeated_trials.TRIAL_SECONDS, repeated_trials.WATCH_SECONDS = 1.0, 2.0
 repeated_trials.ALONE_SECONDS = alone
@@ -80,26 +81,29 @@ candidate = CallCandidate(call=RepeatableCall(recipe), name=name, seconds=1e-6, 
                           containers=False, made="", reached=frozenset({name}))
 trial = Trial(kind=kind, threads=2, rounds=rounds, meet=False)
 repeated = RepeatedTrial(trial=trial, candidates=[candidate])
-if hammers:
+if mode == "prepare":
+    repeated_trials.TRIAL_SECONDS = repeated_trials.GLANCE_SECONDS = repeated_trials.WATCH_SECONDS = alone
+    prepare(repeated, [repeated], Journal())
+elif mode == "hammer":
     repeated.ready = True
-    hammer_trials([repeated], float("inf"), 1, Journal())
+    hammer_trials([repeated], TrialBudget(float("inf"), float("inf")), 1, Journal())
 else:
     make_trial(repeated, trial, [repeated], Journal())
 print(json.dumps({"trials": repeated.trials, "slow": repeated.slow, "failures": repeated.failures,
-                  "records": Journal.records}))
+                  "waits": repeated.waits, "records": Journal.records}))
 """
 
 
-def made(folder, name, *, kind="same", rounds=1, alone=60.0, hammers=False):
+def made(folder, name, *, kind="same", rounds=1, alone=60.0, mode="trial"):
     (folder / "standin.py").write_text(STANDIN)
-    done = run_child(sys.executable, "-c", TRIAL, json.dumps([name, kind, rounds, alone, hammers]), timeout=120,
+    done = run_child(sys.executable, "-c", TRIAL, json.dumps([name, kind, rounds, alone, mode]), timeout=120,
                      FOLDER=str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
 def test_trial_that_ends_is_neither(tmp_path):
-    assert made(tmp_path, "works") == {"trials": 1, "slow": 0, "failures": {}, "records": []}
+    assert made(tmp_path, "works") == {"trials": 1, "slow": 0, "failures": {}, "waits": False, "records": []}
 
 
 def test_trial_whose_threads_all_wait_is_a_hang_at_once(tmp_path):
@@ -144,5 +148,14 @@ def test_trial_whose_calls_still_return_is_slow(tmp_path):
 
 
 def test_slow_trial_is_not_repeated_for_ever(tmp_path):
-    found = made(tmp_path, "creeps", rounds=1000, hammers=True)
+    found = made(tmp_path, "creeps", rounds=1000, mode="hammer")
     assert (found["trials"], found["slow"]) == (2, 2)
+
+
+@pytest.mark.slow     # takes long limits, as a busy machine is not what it is about
+@pytest.mark.parametrize(("name", "waits"), [("spins", True), ("blocks", True), ("spins_in_one_fork", False)])
+def test_calls_of_a_mix_wait_for_others_if_they_hang_again_where_no_two_overlap(name, waits, tmp_path):
+    found = made(tmp_path, name, kind="mix", alone=5.0, mode="prepare")
+    assert found["waits"] is waits
+    assert [each["event"] for each in found["records"]] == ["waits"] * waits
+    assert (tmp_path / "mark").is_symlink() is not waits

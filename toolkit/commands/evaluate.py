@@ -114,7 +114,8 @@ def _add_code(group: Any) -> None:
                             "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
                             "it to find data races if the tests start no threads.")
     group.add_argument("--hammer", metavar="SECONDS", type=duration, nargs="?", const=HAMMER_SECONDS, default=0.0,
-                       help="For SECONDS (default: 20), call the project's own C functions with arguments from its "
+                       help="For SECONDS (default: 20) of the cores, up to 5 times as long while other programs use "
+                            "them and --budget allows, call the project's own C functions with arguments from its "
                             "tests and doctests, from as many threads as --threads says (default: 4) on shared "
                             "objects, in processes that may crash. Use it to see whether C code that no race checker "
                             "reads crashes, hangs, loses counts or gives other results than one thread.")

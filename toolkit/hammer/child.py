@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from gilscope.toolkit.children.child import Journal, begin
 from gilscope.toolkit.hammer.candidates import FIND_SECONDS, find_candidates
 from gilscope.toolkit.hammer.repeated_trials import hammer_trials, prepare, repeated_trials_of, sized
 from gilscope.toolkit.hammer.targets import DefinedCallables, full_name, home, public_callables
+from gilscope.toolkit.hammer.trial_budget import TrialBudget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def main() -> None:
     journal.write("imported", modules=modules, gil=_gil_is_on(), threads=len(os.listdir("/proc/self/task")))
     defined = DefinedCallables(modules)
     found = find_candidates(job, modules, defined, FIND_SECONDS)
-    deadline = time.monotonic() + job["seconds"]
+    budget = TrialBudget(job["seconds"], job["limit"])
     called = set().union(*(each.reached for each in found.candidates))
     journal.write("called", called=[name for name in defined.public if name in called],
                   left_out=[name for name in defined.public if name not in called], complete=found.complete)
@@ -40,7 +40,9 @@ def main() -> None:
         for each in trials:
             each.ready = prepare(each, trials, journal)
     else:
-        hammer_trials(trials, deadline, job["seed"], journal)
+        hammer_trials(trials, budget, job["seed"], journal)
+        if missing := budget.missing():
+            journal.write("short", missing=missing)
     for each in trials:
         if each.ready:
             journal.write("repeated", key=each.key, trials=each.trials, called=sorted(each.called),

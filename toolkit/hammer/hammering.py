@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.children.asking import ChildAnswer
 
 CHILD = "gilscope.toolkit.hammer.child"
+BUSY_FACTOR = 5.0        # on a busy machine, so many times the seconds at most, by the clock
 SLACK_SECONDS = FIND_SECONDS + 70.0   # to start, and to finish a trial that does not end, with its repetition
 # Variables of each process, with its share of the time.
 FLAVOURS: tuple[tuple[dict[str, str], float], ...] = (({"PYTHONMALLOC": "debug"}, 0.7), ({}, 0.3))
@@ -40,7 +41,8 @@ class HammerRequest:
     folders: tuple[str, ...] = ()         # where they are imported from
     files: tuple[tuple[str, str], ...] = ()   # (path, name in reports) of tests, and of pages with examples
     threads: int
-    seconds: float
+    seconds: float                        # of the cores, as far as other programs leave them
+    limit: float | None = None            # seconds by the clock at most; None: BUSY_FACTOR times as many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,8 @@ class HammerReport:
     """The result of hammering a project's extension modules on a build."""
 
     threads: int
-    seconds: float                    # of trials
+    seconds: float                    # for trials, as the request says
+    missing: float = 0.0              # of these: other programs had the cores until the request's limit
     trials: int
     called: tuple[str, ...]           # functions and types, from several threads
     left_out: tuple[str, ...]         # no call of them was found in tests or documentation
@@ -86,18 +89,20 @@ def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str]
     Raises:
         KeyboardInterrupt: The processes are gone.
     """
-    def answer(seconds: float, seed: int, *, confirm: Sequence[str] = ()) -> ChildAnswer:
+    longest = request.limit or BUSY_FACTOR * request.seconds
+
+    def answer(share: float, seed: int, *, confirm: Sequence[str] = ()) -> ChildAnswer:
         sizes = {each["key"]: each["size"] for each in _events(answers, "repeated")}
         job = {"path": [], "first": [*request.folders], "modules": [*request.modules], "own": [*request.own],
                "files": [[*each] for each in request.files], "threads": request.threads, "seed": seed,
-               "seconds": seconds, "sizes": sizes, "confirm": [*confirm]}
+               "seconds": request.seconds * share, "limit": longest * share, "sizes": sizes, "confirm": [*confirm]}
         flavour, _ = FLAVOURS[(seed - 1) % len(FLAVOURS)]
-        return ask(python, CHILD, "main", job, limit=seconds + SLACK_SECONDS, options=("-X", "gil=0"),
+        return ask(python, CHILD, "main", job, limit=longest * share + SLACK_SECONDS, options=("-X", "gil=0"),
                    variables={**(variables or {}), **flavour, "PYTHONHASHSEED": str(seed)})
 
     answers: list[ChildAnswer] = []
     for seed, (_, share) in enumerate(FLAVOURS, 1):   # each knows the sizes of those before
-        answers.append(answer(request.seconds * share, seed))
+        answers.append(answer(share, seed))
     if doubtful := [*_expected_once(answers)]:
         answers.append(answer(0.0, len(FLAVOURS) + 1, confirm=doubtful))
     return judge(request, answers)
@@ -129,6 +134,7 @@ def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerRepor
                 or each["key"] in (one_object if each["what"] == "objects" else sure)]
     return HammerReport(
         threads=request.threads, seconds=request.seconds, trials=sum(trials.values()),
+        missing=sum(record["missing"] for record in _events(answers, "short")),
         called=tuple(name for name in known if name in reached),
         left_out=tuple(name for name in left_out if name not in known),
         no_time=tuple(name for name in known if name not in reached), slow=len(slow),
@@ -167,13 +173,14 @@ def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> I
     for record in records:
         groups.setdefault((_kind(record), tuple(record["names"])), []).append(record)
     for (kind, names), found in groups.items():
-        first = found[0]
+        # What it needs least for, and the one whose stack says most.
+        shown = min(found, key=lambda each: (len(each["beside"]), not c_function(each["output"])))
         failed = sum(each["count"] for each in found)
         # The process may have ended before it said how many there were.
         made = sum(trials[key] for key in {each["key"] for each in found})
-        yield HammerFailure(kind=kind, functions=names, calls=tuple(first["calls"]), place=first["places"][0],
-                            detail=_detail(first), failed=failed, trials=max(failed, made),
-                            beside=tuple(first["beside"]))
+        yield HammerFailure(kind=kind, functions=names, calls=tuple(shown["calls"]), place=shown["places"][0],
+                            detail=_detail(shown), failed=failed, trials=max(failed, made),
+                            beside=tuple(shown["beside"]))
 
 
 def _kind(record: Mapping[str, Any]) -> FailureKind:

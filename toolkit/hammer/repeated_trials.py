@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.children.child import Journal
     from gilscope.toolkit.hammer.candidates import CallCandidate
     from gilscope.toolkit.hammer.targets import RepeatableCall
+    from gilscope.toolkit.hammer.trial_budget import TrialBudget
     from gilscope.toolkit.processes.forks import ForkEnding, WriteRecord
 
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
@@ -140,15 +141,15 @@ class _Half:
         self.seconds = 0.0
 
 
-def hammer_trials(trials: Sequence[RepeatedTrial], deadline: float, seed: int, journal: Journal) -> None:
-    """Repeat the trials until the time is up, or each has failed often enough.
+def hammer_trials(trials: Sequence[RepeatedTrial], budget: TrialBudget, seed: int, journal: Journal) -> None:
+    """Repeat the trials until the budget is spent, or each has failed often enough.
 
     Those whose results are compared are many, and those that may only crash take longer: each half gets half the time.
     """
     draw = random.Random(seed)
     halves = [_Half(each for each in trials if each.trial.kind in JUDGED),
               _Half(each for each in trials if each.trial.kind not in JUDGED)]
-    while (left := [half for half in halves if half.trials]) and time.monotonic() < deadline:
+    while (left := [half for half in halves if half.trials]) and not budget.is_spent():
         half = min(left, key=lambda each: each.seconds)
         began = time.monotonic()
         repeated = half.trials.popleft()
@@ -205,6 +206,8 @@ def _waits_in_turn(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial]) -> 
     """Return True if a mix hangs although no calls overlap: a lock that one thread's call leaves held stops others."""
     in_turn = replace(repeated.trial, order="mixed", rounds=CALLS_IN_TURN, stalls=False)
     _, ending = _forked(repeated, in_turn, trials, ALONE_SECONDS, GLANCE_SECONDS)
+    if ending.kind in {"slow", "spinning"}:   # or a busy machine, on which a fork needs its time to begin
+        _, ending = _forked(repeated, in_turn, trials, TRIAL_SECONDS, WATCH_SECONDS)
     return ending.kind in {"blocked", "spinning"}
 
 

@@ -193,6 +193,12 @@ def test_failure_with_the_gil_forced_off_is_a_step():
                     "off, the workload fails: crashed with SIGABRT")
 
 
+def test_failure_of_the_tests_says_once_that_the_gil_is_forced_off():
+    failure = "the tests do not pass on 3.14t with the GIL forced off (exit code 1)"
+    (*_, step) = next_steps(blocked(forced(by="tests", failure=failure, cost=NOT_DONE, measured=NOT_DONE)))
+    assert step == f"3.14t: it takes more than packages that declare that they can do without the GIL: {failure}"
+
+
 @pytest.mark.parametrize(("value", "words"), [
     (forced(), "one thread takes 1.25 [1.23, 1.28] times the CPU time of 3.14 (20 rounds); measured against 3.14 1.8"),
     (forced(failure=FAILED, measured=NOT_DONE), f"the workload fails, and does not with the GIL: {FAILED}; one thread"),

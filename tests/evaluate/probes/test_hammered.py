@@ -155,9 +155,26 @@ def test_newest_build_with_the_modules_is_hammered(asked, tmp_path):
     assert asked[1][0] == Path("/3.14t/python")
 
 
+@pytest.mark.parametrize(("left", "limit"), [(70.0, 70.0), (700.0, 100.0)])
+def test_other_programs_prolong_it_within_the_budget(left, limit, asked, tmp_path):
+    hammered.run(context(tmp_path, left=left))
+    assert (asked[0][1].seconds, asked[0][1].limit) == (20.0, limit)
+
+
+@pytest.mark.parametrize(("missing", "said"), [(4.0, False), (14.0, True)])
+def test_time_that_other_programs_took_is_said_if_it_is_much(missing, said):
+    busy = facts(replace(CLEAN, missing=missing))
+    assert ("hammer.busy" in busy) is said
+    assert busy["hammer.clean"].text.startswith(f"{20 - missing:g} s of calls from 4 threads")
+    if said:
+        assert busy["hammer.busy"].text == (
+            "other programs had the cores for 14 of the 20 s that it was to have: a quiet machine or a larger --budget "
+            "shows more")
+
+
 def test_budget_bounds_it(asked, tmp_path):
     hammered.run(context(tmp_path, left=7.0))
-    assert asked[0][1].seconds == 7.0
+    assert (asked[0][1].seconds, asked[0][1].limit) == (7.0, 7.0)
     assert hammered.run(context(tmp_path, left=1.0)) is NO_TIME
 
 

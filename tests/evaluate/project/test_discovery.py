@@ -184,10 +184,11 @@ def test_flat_project_without_metadata(tmp_path):
     ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
     ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
     ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),
-    ({"setup.py": ""}, {"installable": True}, "modules: app (the root)"),
-    ({"pyproject.toml": "[build-system]\nrequires = []"}, {"installable": True}, "modules: app (the root)"),
+    ({"setup.py": ""}, {"installable": True}, "modules: app (in the folder of the project)"),
+    ({"pyproject.toml": "[build-system]\nrequires = []"}, {"installable": True},
+     "modules: app (in the folder of the project)"),
     ({"pyproject.toml": '[tool.poetry]\nname = "shop"'}, {"name": "shop", "installable": False},
-     "modules: app (the root)"),
+     "modules: app (in the folder of the project)"),
     ({"requirements.txt": "# none\n"}, {"lock": None}, "lock: none found, so versions are chosen today"),
     ({"pylock.b.toml": "", "pylock.a.toml": ""}, {}, "lock: pylock.a.toml"),
     ({"pyproject.toml": '[project]\nname = "shop"'}, {"requirements": ()},
@@ -258,7 +259,9 @@ def test_package_of_a_binding_and_a_module_that_the_build_makes_are_the_projects
     (tmp_path / "src" / "_bindings").mkdir(parents=True)
     (tmp_path / "src" / "_bindings" / "__init__.py").write_text("")
     assert find_project(tmp_path).modules == ("_bindings",)
-    assert with_built(find_project(tmp_path), ["fast"]).modules == ("_bindings",)
+    both = with_built(find_project(tmp_path), ["fast", "_bindings._c", "_bindings"])
+    assert both.modules == ("_bindings", "fast")
+    assert "modules: _bindings (src/), fast (its build makes it)" in both.found
     (tmp_path / "src" / "shown.py").write_text("")
     assert find_project(tmp_path).modules == ("shown",)
 
@@ -387,7 +390,7 @@ def test_file_that_somebody_wrote_to_measure_a_project_is_none_of_its_modules(
     found = without_measuring(made, workload, builds=False)
     assert (found.modules, found.measuring) == (modules, measuring)
     said = next(each for each in found.found if each.startswith("modules: "))
-    assert said.endswith("(the root); without load.py, which holds the workload") is bool(measuring)
+    assert said.endswith("(in the folder of the project); without load.py, which holds the workload") is bool(measuring)
 
 
 def test_module_that_the_build_makes_is_found_beside_the_file_that_measures_it(tmp_path):

@@ -88,12 +88,18 @@ def test_turn_is_held_round_by_round(runs):
     ({"3.14": suite(build="3.14", ending="1", failed=2)}, "not all tests pass on 3.14"),
     ({"3.14": suite(build="3.14", passed=0, skipped=2)}, "not all tests pass on 3.14"),
     ({"3.14": suite(build="3.14", ending="unfinished: not done within 9 s")}, "the tests were not done on 3.14"),
-    ({"endings": ["0", "0", "1"]}, "every time (1)"),
+    ({"endings": ["0", "0", "1"]}, "every time (exit code 1)"),
 ])
 def test_cost_that_cannot_be_told_has_a_reason(runs, changes, reason):
     cost, _, _ = runs(**changes)
     assert cost.reason.startswith("no workload was measured, and ")
     assert reason in cost.reason
+
+
+def test_build_without_another_to_compare_it_with_has_run_its_tests(runs):
+    _, _, costs = runs()
+    assert costs.cost("3.15t", "").reason == (
+        "no workload was measured, and there is no 3.15 to compare the tests with: --build 3.15=PATH adds one")
 
 
 def test_crash_with_the_gil_forced_off_ends_the_rounds(runs):

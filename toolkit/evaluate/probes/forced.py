@@ -39,9 +39,10 @@ def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
     """Yield the possible gain of a fix, or that declaring the modules safe would not be enough."""
     if forced.failure:
         broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
+        where = "" if forced.by == "tests" else "with it forced off, "   # which the tests' failure says
         yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,
-                   action="it takes more than packages that declare that they can do without the GIL: with it forced "
-                          f"off, {broke}")
+                   action="it takes more than packages that declare that they can do without the GIL: "
+                          f"{where}{broke}")
     if faster := forced_speed(forced):
         yield Fact(code="forced.gain", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=faster,
                    action="weigh what it takes to keep the GIL off against what that could bring: with the GIL forced "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.probes.probe import Probe
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
-from gilscope.toolkit.hammer.hammering import HammerReport, HammerRequest, hammer
+from gilscope.toolkit.hammer.hammering import BUSY_FACTOR, HammerReport, HammerRequest, hammer
 from gilscope.toolkit.hammer.offered_calls import call_files
 from gilscope.toolkit.hammer.repeated_trials import TRIAL_SECONDS
 from gilscope.toolkit.units import counted, few
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 HEADING = "C functions called from several threads (--hammer)"
 THREADS = 4              # unless --threads says otherwise
+WORTH_SAYING = 0.25      # of its time; on any machine other programs run now and then
 LEAST_SECONDS = 2.0      # of the budget, without which nothing would be seen
 NO_SITE = Missing(reason="the project's code is not installed on any build without a GIL", cause=Cause.FAILED)
 NOTHING_BUILT = Missing(reason="no extension module was built", cause=Cause.FAILED)
@@ -48,11 +50,13 @@ def run(context: ProbeContext) -> HammerReport | Missing:
     for label, site in sites:
         if not (modules := _built(context, label)):
             continue
-        seconds = min(context.request.hammer, context.left())
+        left = context.left()
+        seconds, limit = min(context.request.hammer, left), min(context.request.hammer * BUSY_FACTOR, left)
         if seconds < LEAST_SECONDS:
             return NO_TIME
-        context.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s")
-        return hammer(site.python, _request(context, site, modules, seconds),
+        context.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s, at most {limit:.3g} s if "
+                    "other programs use the cores")
+        return hammer(site.python, replace(_request(context, site, modules, seconds), limit=limit),
                       variables=compiled_into(site.compiled) if site.compiled else None)
     return NOTHING_BUILT if sites else NO_SITE
 
@@ -85,9 +89,13 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for failure in report.failures:
         yield _failed(report, failure, again)
     if not report.failures:
-        yield _note("hammer.clean", f"{report.seconds:.3g} s of calls from {report.threads} threads "
+        yield _note("hammer.clean", f"{report.seconds - report.missing:.3g} s of calls from {report.threads} threads "
                                     f"({counted(ended, 'trial')}) found no fault; this does not prove that there "
                                     "is none")
+    if report.missing > WORTH_SAYING * report.seconds:
+        yield _note("hammer.busy", f"other programs had the cores for {report.missing:.3g} of the "
+                                   f"{report.seconds:.3g} s that it was to have: a quiet machine or a larger --budget "
+                                   "shows more")
     if report.slow:
         yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
                                    f"{TRIAL_SECONDS:g} s while threads ran: slow calls or a busy machine, no fault")

@@ -132,7 +132,7 @@ class CostAndGainMeasurer:
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
         return CostsAndGains(machine=machine, others=lacking, models_compared=False, sections={
-            label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "a build with a GIL")),
+            label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "")),
                            forced=forced.get(label)) for label in free})
 
     def _tests_forced(

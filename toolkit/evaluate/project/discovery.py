@@ -28,7 +28,7 @@ from gilscope.toolkit.evaluate.requirements.declared import (
 from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
@@ -224,8 +224,13 @@ def _modules(root: Path, pyproject: Mapping[str, Any]) -> tuple[tuple[Path, ...]
         return folders, tuple(found), f"modules: {', '.join(found)} (pyproject.toml)"
     listed = _listed_by_sdist(root, folder)
     found = [each for each in found if each.partition(".")[0] in listed] or found
-    where = "src/" if folder != root else "the root"
-    return (folder,), tuple(found), f"modules: {', '.join(found)} ({where})" if found else NO_MODULES
+    where = ("src/",) if folder != root else ()
+    return (folder,), tuple(found), said_modules(found, *where) if found else NO_MODULES
+
+
+def said_modules(names: Iterable[str], folder: str = "in the folder of the project") -> str:
+    """Return where modules were found."""
+    return f"modules: {', '.join(names)} ({folder})"
 
 
 def _listed_by_sdist(root: Path, folder: Path) -> frozenset[str]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, SOURCE_FOLDERS, TEST_FOLDERS, path_of
+from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, SOURCE_FOLDERS, TEST_FOLDERS, path_of, said_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.evaluate.project.discovery import Project
@@ -36,7 +36,7 @@ def without_measuring(project: Project, workload: str | None, *, builds: bool) -
                                   for each in project.modules))):
         return project
     modules = tuple(each for each in project.modules if each != name)
-    about = f"modules: {', '.join(modules)} (the root)" if modules else NO_MODULES
+    about = said_modules(modules) if modules else NO_MODULES
     return replace(project, modules=modules, about_modules=about, measuring=file)
 
 
@@ -55,21 +55,26 @@ def _named_by_build(project: Project, name: str) -> bool:
 
 
 def with_built(project: Project, names: Iterable[str]) -> Project:
-    """Return the project with the top-level modules that its build makes, if it has no others.
+    """Return the project with the top-level modules that its build makes.
 
-    In place of a namespace package, those are packages inside of it.
+    If it has others, only extension modules outside of packages are added to them.  In place of a namespace package,
+    those are packages inside of it.
     """
     if project.modules:
-        return project
+        alone = tuple(sorted({each for each in names if each and "." not in each} - {*project.modules}))
+        return replace(project, modules=(*project.modules, *alone), about_modules=project.about_modules + (
+            f", {_made_by_build(alone)}" if alone else ""))
     usual = (*project.sources, *(project.root / name for name in SOURCE_FOLDERS))
     found = [_package_with(name, usual) for name in names if name]
     built = tuple(sorted({name for name, _ in found}))
     if not built:
         return project
     sources = tuple(dict.fromkeys(folder for _, folder in found if folder)) or project.sources
-    them = "it" if len(built) == 1 else "them"
-    return replace(project, modules=built, sources=sources,
-                   about_modules=f"modules: {', '.join(built)} (its build makes {them})")
+    return replace(project, modules=built, sources=sources, about_modules=f"modules: {_made_by_build(built)}")
+
+
+def _made_by_build(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} (its build makes {'it' if len(names) == 1 else 'them'})"
 
 
 def _package_with(module: str, folders: Iterable[Path]) -> tuple[str, Path | None]:

@@ -176,3 +176,24 @@ def test_macro_that_writes_under_its_own_lock_is_no_place():
     code = f"#define SET(o, to) do {{ BODY }} while (0)\nstatic PyObject *f(T *self) {{\nSET(self, 1);\n}}{TABLE}"
     assert lines(code.replace("BODY", "PyMutex_Lock(&(o)->m); (o)->v = to; PyMutex_Unlock(&(o)->m);")) == []
     assert lines(code.replace("BODY", "(o)->v = to;")) == [3]
+
+
+BOTH = """#define CHANGE(name, inplace)               \\
+static PyObject *name(Bits *self, int by)   \\
+{                                           \\
+    Bits *res = inplace ? self : new_bits(self->size);  \\
+    if (!inplace)                           \\
+        return freeze(res);                 \\
+    return res;                             \\
+}
+static PyObject *freeze(Bits *self) { self->frozen = 1; return self; }
+CHANGE(add, 0)
+CHANGE(iadd, 1)
+T slots = {add, iadd};
+"""
+
+
+def test_value_that_a_constant_condition_chooses_is_the_only_one():
+    assert lines(BOTH) == []
+    assert lines(BOTH.replace("!inplace)", "inplace)")) == [9]
+    assert lines(BOTH.replace("inplace ? self", "by ? self")) == [9]

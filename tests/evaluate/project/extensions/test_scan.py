@@ -639,6 +639,55 @@ def test_own_memory_and_what_the_system_fills(code, lines):
     assert lines_of_c(code) == lines
 
 
+FROZEN = """
+static int fill(Node *node, PyObject *dict, Bits *prefix)
+{{
+    if (node->symbol)
+        return PyDict_SetItem(dict, node->symbol, (PyObject *) {put});
+    Bits *longer = new_bits(prefix->size + 1);
+    return fill(node->next, dict, longer);
+}}
+static PyObject *all(Tree *self)
+{{
+    PyObject *dict, *key, *value;
+    Py_ssize_t place = 0;
+    Bits *empty = new_bits(0);
+    dict = {made};
+    if (dict == NULL || fill(self->root, dict, empty) < 0)
+        return NULL;
+    {before}
+    while (PyDict_Next(dict, &place, &key, &value)) {{
+        Bits *bits = (Bits *) value;
+        bits->frozen = 1;
+    }}
+    return dict;
+}}
+static PyMethodDef methods[] = {{{{"all", all}}}};
+"""
+
+
+@pytest.mark.parametrize(("made", "put", "before", "is_place"), [
+    ("PyDict_New()", "prefix", "", False),
+    ("PyDict_New()", "node->bits", "", True),                # the tree still has it
+    ("self->known", "prefix", "", True),                     # others may have put theirs into it
+    ("PyDict_New()", "prefix", "self->known = dict;", True),
+    ("PyDict_New()", "prefix", "PyDict_Update(dict, self->known);", True),
+    ("PyDict_New()", "prefix", 'PyDict_SetItemString(dict, "self", self);', True),
+    ("PyDict_New()", "prefix", "PyObject *same = dict; PyDict_SetItem(same, self, self);", True),
+])
+def test_what_is_taken_from_a_new_container_is_as_private_as_what_was_put_into_it(made, put, before, is_place):
+    code = FROZEN.format(made=made, put=put, before=before)
+    line = code[:code.index("bits->frozen")].count("\n") + 1
+    assert (line in [each.line for each in remarks_of_c(code) if each.concern == "unlocked write"]) is is_place
+
+
+@pytest.mark.parametrize(("given", "is_place"), [("new_bits(1)", False), ("self->bits", True)])
+def test_item_of_a_new_list_is_as_private_as_what_was_put_into_it(given, is_place):
+    code = (f"PyObject *f(T *self) {{ PyObject *list = PyList_New(1); PyList_SET_ITEM(list, 0, {given});\n"
+            "Bits *bits = (Bits *)PyList_GET_ITEM(list, 0); bits->frozen = 1; return list; }")
+    assert (2 in lines_of_c(code)) is is_place
+
+
 ALIASES = """
 cdef class Node:
     cdef int size

@@ -31,6 +31,7 @@ from gilscope.toolkit.evaluate.project.extensions.cython_functions import functi
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from gilscope.toolkit.evaluate.project.extensions.c_macros import MacroTable
     from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
 
     Node = Any   # tree_sitter.Node
@@ -69,6 +70,14 @@ _CALLS = re.compile(r"PyObject_(?:Call(?:Object|NoArgs|OneArg|Function(?:ObjArgs
 _TYPE_NAME = re.compile(r"(?:type|TYPE|Type)(?:_?obj(?:ect)?)?$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
+# Calls that put a value into a container, and that take one from it: the place of the value.
+_PUTS = {"PyDict_SetItem": 2, "PyDict_SetItemString": 2, "PyList_Append": 1, "PyList_Insert": 2, "PyList_SetItem": 2,
+         "PyList_SET_ITEM": 2, "PyTuple_SetItem": 2, "PyTuple_SET_ITEM": 2}
+_TAKES = {"PyDict_Next": 3, "PyDict_GetItemRef": 2, "PyDict_GetItemStringRef": 2, "PyDict_Pop": 2}   # its address
+_TAKES_RESULT = re.compile(r"Py(?:Dict|List|Tuple)_(?:GetItem(?!.*Ref$)\w*|GET_ITEM)$|PyList_GetItemRef$")
+_EMPTY = re.compile(r"Py(?:Dict|List|Tuple)_New$")
+_ONLY_LOOKS = re.compile(r"Py_(?:X?DECREF|SIZE|SET_SIZE)$|Py(?:Dict|List|Tuple)_(?:Size|GET_SIZE|Contains\w*|Check\w*"
+                         r"|DelItem\w*|Clear|Sort|Reverse)$")
 KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
@@ -78,9 +87,16 @@ _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
 class CallGraph:
     """All functions of a project's C and C++ at once: what one file defines another may call."""
 
-    def __init__(self, units: Sequence[Unit], elsewhere: str = "") -> None:
-        """Read the functions of all units; `elsewhere` is code in another language that may call them."""
+    def __init__(self, units: Sequence[Unit], macros: MacroTable, elsewhere: str = "") -> None:
+        """Read the functions of all units.
+
+        Args:
+            units: The project's sources.
+            macros: What all of them define.
+            elsewhere: Code in another language that may call them.
+        """
         self._units = units
+        self._table = macros
         self._elsewhere = elsewhere
         self.functions = [function for unit in units for function in unit.functions]
         self.shared: dict[str, CVariable] = {}
@@ -475,6 +491,9 @@ class CallGraph:
                     function, name, start, blocks, parameters=parameters, seen=seen)
             case "call_expression":
                 called = value.child_by_field_name("function")
+                given = value.child_by_field_name("arguments").named_children
+                if parameters and given and _TAKES_RESULT.match(text_of(called)):
+                    return self._holds_private(function, given[0], start, blocks, seen)
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
                 return (name in self._making or self._makes_object(value) or name == "tp_alloc"
@@ -486,9 +505,8 @@ class CallGraph:
                 right = value.child_by_field_name("right")
                 return self.is_private(function, right, start, blocks, parameters=parameters, seen=seen)
             case "conditional_expression":
-                parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
-                return all(each is not None and (is_number(each) or self.is_private(
-                    function, each, start, blocks, parameters=parameters, seen=seen)) for each in parts)
+                return all(is_number(each) or self.is_private(function, each, start, blocks, parameters=parameters,
+                                                              seen=seen) for each in self._branches(value))
             case "binary_expression" if text_of(value.child_by_field_name("operator")) in {"+", "-"}:   # of pointers
                 return self.is_private(function, value.child_by_field_name("left"), start, blocks,
                                        parameters=parameters, seen=seen)
@@ -504,6 +522,16 @@ class CallGraph:
                 return (not through and self.is_local_value(function, name)) or (bool(name) and self.is_private_name(
                     function, name, start, blocks, parameters=parameters, seen=seen))
         return False
+
+    def _branches(self, conditional: Node) -> list[Node]:
+        """Return the values that `a ? b : c` may have: one if its condition is a constant, as in an expanded macro.
+
+        `a ?: c` has no value of its own between.
+        """
+        condition = conditional.child_by_field_name("condition")
+        names = {True: ("consequence",), False: ("alternative",), None: ("consequence", "alternative")}
+        found = [conditional.child_by_field_name(each) for each in names[self._table.constant(text_of(condition))]]
+        return [condition if each is None else each for each in found]
 
     def _makes_object(self, call: Node) -> bool:
         """Return True for a call of a type by PyObject_CallObject or its like."""
@@ -528,9 +556,11 @@ class CallGraph:
             return name in seen
         variable = function.locals.get(name)
         place = function.parameter(name)
-        if variable is None and place < 0 and (meant := self._meant_by_macro(function, name)):
-            return self.is_private_name(function, meant, start, blocks, parameters=parameters, seen=seen | {name})
-        if (variable is None and place < 0) or (variable is not None and variable.static):
+        if variable is None and place < 0:
+            meant = self._meant_by_macro(function, name)
+            return bool(meant) and self.is_private_name(function, meant, start, blocks, parameters=parameters,
+                                                        seen=seen | {name})
+        if variable is not None and variable.static:
             return False
         if place >= 0 and _FILLED.search(function.parameters[place].type):
             return True
@@ -538,8 +568,56 @@ class CallGraph:
         if values is None:   # a parameter that may still have the caller's value
             return parameters and (function.name, place) in self.private_parameters
         values = [each for each in values if not is_number(each.value)]
-        return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
-                                                     parameters=parameters, seen=seen | {name}) for each in values)
+        return (all(self.is_private(function, each.value, each.start, each.blocks, parameters=parameters,
+                                    seen=seen | {name}) for each in values) if values else
+                parameters and self._is_taken_from_private(function, name, start, blocks, seen | {name}))
+
+    # -- what private containers hold ---------------------------------------------------------------------------------
+
+    def _is_taken_from_private(self, function: Function, name: str, start: int, blocks: tuple[int, ...],
+                               seen: frozenset[str]) -> bool:
+        """Return True if the last call before a place that sets a variable by its address takes it from a container.
+
+        And if the container holds only what no other thread has.
+        """
+        found = [call for call in function.calls if call.start < start and call.name in _TAKES
+                 and len(call.arguments) > _TAKES[call.name]
+                 and text_of(bare(call.arguments[_TAKES[call.name]])) == f"&{name}"]
+        return bool(found) and self._holds_private(
+            function, max(found, key=lambda each: each.start).arguments[0], start, blocks, seen)
+
+    def _holds_private(self, function: Function, container: Node, start: int, blocks: tuple[int, ...],
+                       seen: frozenset[str]) -> bool:
+        """Return True if a container was made here, and only values that no other thread has are put into it."""
+        name = text_of(bare(container))
+        values = [each for each in function.assignments.get(name, ()) if not is_number(each.value)]
+        return (name in function.locals and not function.locals[name].static and bool(values) and all(
+            _EMPTY.match(text_of(bare(each.value).child_by_field_name("function") or each.value)) for each in values)
+            and not self.is_given_away(function, name, start, blocks)
+            and self._gets_only_private(function, name, seen, ()))
+
+    def _gets_only_private(self, function: Function, name: str, seen: frozenset[str],
+                           within: tuple[tuple[str, str], ...]) -> bool:
+        """Return True if a function, and those that it gives a container to, put only private values into it."""
+        if (function.name, name) in within:
+            return True
+        if name in _kept_names(function):
+            return False
+        return all(self._puts_only_private(function, call, place, seen, (*within, (function.name, name)))
+                   for call in function.calls for place, each in enumerate(call.arguments)
+                   if name in WORDS.findall(text_of(each)))
+
+    def _puts_only_private(self, function: Function, call: Call, place: int, seen: frozenset[str],
+                           within: tuple[tuple[str, str], ...]) -> bool:
+        if call.name in _PUTS and not place and len(call.arguments) > _PUTS[call.name]:
+            value = call.arguments[_PUTS[call.name]]
+            return text_of(bare(value)) not in _kept_names(function) and self.is_private(
+                function, value, call.start, call.blocks, seen=seen)
+        if call.name in _TAKES or _TAKES_RESULT.match(call.name) or _ONLY_LOOKS.match(call.name):
+            return True
+        called = self._named.get(call.name, ())
+        return bool(called) and all(place < len(each.parameters) and self._gets_only_private(
+            each, each.parameters[place].name, seen, within) for each in called)
 
     def points_into_shared(self, function: Function, name: str, start: int, blocks: tuple[int, ...], *,
                            seen: frozenset[str] = frozenset()) -> bool:
@@ -557,9 +635,7 @@ class CallGraph:
                 value.type == "pointer_expression" and text_of(value).startswith("&")):
             value = bare(value.child_by_field_name("left") or value.child_by_field_name("argument"))
         if value.type == "conditional_expression":
-            parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
-            return any(each is not None and self._is_inside_shared(function, each, start, blocks, seen)
-                       for each in parts)
+            return any(self._is_inside_shared(function, each, start, blocks, seen) for each in self._branches(value))
         if value.type == "call_expression":   # where CPython keeps the instance's dictionary
             given = value.child_by_field_name("arguments").named_children
             return (text_of(value.child_by_field_name("function")) == "_PyObject_GetDictPtr" and len(given) == 1
@@ -585,6 +661,12 @@ class CallGraph:
             return [last, *(each for each in given if last.start < each.start < start and each is not last
                             and not is_other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
+
+
+def _kept_names(function: Function) -> set[str]:
+    """Return the variables whose value a function stores in a field, an array or another variable."""
+    return {*(name for name, _ in stored_in(function)),
+            *(text_of(bare(each.value)) for given in function.assignments.values() for each in given)}
 
 
 def _names(pattern: re.Pattern[str], text: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ def remarks_of_c(
         units.append(unit)
         found[file] += (Remark(line=unit.source.line(line), concern="not read", what=NOT_UNDERSTOOD,
                                instead=NOT_PARSED) for line in unit.lost)
-    search = Search(units, elsewhere)
+    search = Search(units, macros, elsewhere)
     for unit in units:
         found[unit.file] += search.remarks(unit)
     return {file: tuple(without_accepted(remarks, suppressions_of_c(sources[file][0])))

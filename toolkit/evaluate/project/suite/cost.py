@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import HoldMachine
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
-    from gilscope.toolkit.evaluate.sections import Cost
+    from gilscope.toolkit.evaluate.sections import CommandEnding, Cost
 
 MOST_ROUNDS = 6       # the fewest rounds for a 95 % interval
 LEAST_ROUNDS = MIN_ROUNDS   # fewer rounds allow no statement
@@ -135,11 +135,15 @@ class SuiteCosts:
         return start + sum(together[file] for file in chosen)
 
     def cost(self, label: str, against: str) -> Cost | Missing:
-        """Return the cost of the tests on one build compared with another, or why it is not known."""
+        """Return the cost of the tests on one build compared with another, "" for none, or why it is not known."""
         failures = [_untimed(self.found[each].failure) if each in self.found else self._reasons.get(each)
                     for each in (label, against) if each not in self.found or self.found[each].failure]
-        unmeasured = [_untimed(f"the tests were not run on {each}") for each in (label, against)
-                      if each not in self.found]
+        if not against:
+            other = label.removesuffix("t")
+            unmeasured = [_untimed(f"there is no {other} to compare the tests with: --build {other}=PATH adds one")]
+        else:
+            unmeasured = [_untimed(f"the tests were not run on {each}") for each in (label, against)
+                          if each not in self.found]
         if lacking := next(filter(None, [*failures, *unmeasured]), None):
             return replace(lacking, reason=f"no workload was measured, and {lacking.reason}")
         cpu = PairedArms({each: measured.cpu for each, measured in self.found.items()}, clock="CPU time")
@@ -178,7 +182,7 @@ class SuiteCosts:
                              place / "output", limit=self._limit, quiet=QUIET_SECONDS)
         if not ending.succeeded:
             how = "with the GIL forced off" if self._off(label) else "every time"
-            measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({ending})"
+            measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({_how_it_ended(ending)})"
             return
         try:
             cpu, resident = map(float, read_text(told).split())
@@ -204,6 +208,10 @@ class SuiteCosts:
                             cause=Cause.TESTS_TOO_SHORT))
         self.found.clear()
         return False
+
+
+def _how_it_ended(ending: CommandEnding) -> str:
+    return f"exit code {ending.code}" if ending.kind == "exit" else str(ending)
 
 
 def _passed(run: TestRun) -> bool:
