@@ -65,12 +65,12 @@ def test_fault_of_cpp_is_shown_by_its_names_and_its_repair_is_not_blamed(python,
     (tmp_path / "faulty").mkdir()
     (tmp_path / "repaired").mkdir()
     request = {"threads": 4, **compiled("numbering", "faulty", python, tmp_path / "faulty")}
-    report = hammer(python, HammerRequest(seconds=20.0, **request))
+    report = hammer(python, HammerRequest(seconds=20.0, limit=40.0, **request))
     assert (report.called, report.left_out) == (("number_of",), ())
     assert {each.functions for each in report.failures} == {("number_of",)}
     assert {each.kind for each in report.failures} <= {"crash", "hang", "results-differ"}
     request = {"threads": 4, **compiled("numbering", "repaired", python, tmp_path / "repaired")}
-    report = hammer(python, HammerRequest(seconds=5.0, **request))
+    report = hammer(python, HammerRequest(seconds=5.0, limit=10.0, **request))
     assert (report.called, report.failures) == (("number_of",), ())
 
 
