@@ -329,6 +329,14 @@ def test_file_that_cannot_be_collected_here_alone_blocks():
     assert conclude(found(tests=lacking), QUIET, CLEAN).word is Verdict.INCONCLUSIVE
 
 
+def test_file_that_cannot_be_collected_says_nothing_without_a_build_to_compare_with():
+    # An sdist without a helper of its tests: nothing of the project has to be mended for free threading.
+    alone = found(tests=suite(left_out=(OUT,)), reference_tests=Missing(reason="there is no 3.14"))
+    verdict = conclude(alone, QUIET, CLEAN)
+    assert verdict.word is Verdict.INCONCLUSIVE
+    assert "whether they can with the GIL is not known: tests/test_x.py: ImportError: no" in verdict.reasons[0]
+
+
 def test_file_that_cannot_be_collected_anywhere_lowers_the_confidence():
     both = {"tests": suite(left_out=(OUT,)), "reference_tests": suite(build="3.14", left_out=(OUT,))}
     verdict = conclude(found(**both), QUIET, CLEAN)

@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
     from gilscope.toolkit.evaluate.sections import LeftOut, TestRun
@@ -62,6 +62,8 @@ def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[
         yield from _blocking(build, tests, there)
     if (unknown := _unknown(found, build, tests)) is not None:
         yield unknown
+    elif there is None and tests.left_out and not tests.lacking:
+        yield _not_compared(build, tests.left_out)
     yield from _evidence(build, tests)
     yield from _failing(build, tests, there)
     yield from _packages_missing(found, build, tests)
@@ -90,9 +92,9 @@ def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
                                     f"{there.build}")
     elsewhere = {each.file for each in there.left_out} if there else set()
     for each in () if tests.lacking else tests.left_out:
-        if each.file not in elsewhere:
-            on = f", and can on {there.build}" if there else ""
-            yield blocks("tests.cannot-be-collected", f"{each.file} cannot be collected{on}: {each.why}")
+        if there is not None and each.file not in elsewhere:
+            yield blocks("tests.cannot-be-collected",
+                         f"{each.file} cannot be collected, and can on {there.build}: {each.why}")
     # Tests that lack a package say nothing of the build.
     broken = (tests.failed or 0) if tests.lacking else tests.broken
     more = broken - (there.broken if there else 0)
@@ -107,6 +109,14 @@ def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
 
 def _exit_code(tests: TestRun) -> str:
     return f"exit code {tests.ending}{f' ({tests.error})' if tests.error else ''}"
+
+
+def _not_compared(build: BuildEvaluation, left_out: Sequence[LeftOut]) -> Fact:
+    """Return that files of tests that cannot be collected say nothing, without the same tests with the GIL."""
+    text = (f"{counted(len(left_out), 'file of tests', 'files of tests')} cannot be collected, and whether they can "
+            f"with the GIL is not known: {left_out[0].file}: {left_out[0].why}")
+    return Fact(code="tests.not-compared", target=build.build.label, effect=Effect.UNKNOWN, subject="tests", text=text,
+                gap=Gap(reason=text, cause=Cause.OTHER, remedy=Remedy.REPAIR))
 
 
 def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact | None:
