@@ -223,7 +223,7 @@ def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
                     "several threads reach the same objects there is not known", explain=PlanStep.EXTENSIONS.key,
                step=PlanStep.EXTENSIONS, state="open",
                action=f"{where}: {_make_safe(len(places))} is safe in a comment on its line (race: ok WHY): threads "
-                      "that share an object may crash")
+                      "that reach the same object may crash or give wrong results")
 
 
 def _make_safe(count: int) -> str:
