@@ -176,11 +176,6 @@ def test_answer_fits_its_schema(folder):
     check_schema(found)
 
 
-def test_line_breaks_of_an_error_are_none_in_the_report():
-    error = ToolkitError("no C compiler (gcc is not on PATH)\ninstall gilscope again\n")
-    assert command._problem(error) == "no C compiler (gcc is not on PATH); install gilscope again"
-
-
 def check_schema(found):
     jsonschema = pytest.importorskip("jsonschema")
     from tests.report.test_as_json import closed

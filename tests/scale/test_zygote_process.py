@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.processes.forks import Fork
+from gilscope.toolkit.processes.helper_process import HelperFailedError
 from gilscope.toolkit.scale.child import zygote
 from gilscope.toolkit.scale.zygote_process import CallMode, LostZygoteError, ZygoteProcess
 from tests.scale.planted import FREE
@@ -61,6 +62,11 @@ def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeyp
     with ZygoteProcess(FREE[build], [tmp_path]) as process:
         assert process.load("program:prints", None, None, 2).objects > 0
     assert said[0] == ("gilscope's measuring core for this build", 0.0)
+
+
+def test_lines_of_an_error_are_one_line_of_a_report(process):
+    error = process._lost(HelperFailedError("ended: no C compiler (gcc is not on PATH)\ninstall gilscope again\n"))
+    assert str(error) == "the measuring process ended: no C compiler (gcc is not on PATH); install gilscope again"
 
 
 def test_few_looks_say_little_of_a_lock(process, monkeypatch):

@@ -302,8 +302,8 @@ class ZygoteProcess:
 
     def _lost(self, error: HelperFailedError) -> LostZygoteError:
         """Return the error with what the process printed last, in one line as reports need it."""
-        said = [line.strip() for line in last_lines(Path(self._output.name)).splitlines() if line.strip()]
-        return LostZygoteError("; ".join([f"the measuring process {error}", *said]))
+        said = f"the measuring process {error}\n{last_lines(Path(self._output.name))}"
+        return LostZygoteError("; ".join(line.strip() for line in said.splitlines() if line.strip()))
 
 
 def _plain(copies: ThreadCopies | None) -> dict[str, Any] | None:
