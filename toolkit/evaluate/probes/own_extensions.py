@@ -58,6 +58,9 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         yield from _build(found, build)
     yield from _sources(found)
     yield from _unguarded(found.extensions)
+    # Next steps have this order: what declares that it is safe before it is made safe loses what the GIL still gives.
+    for build in found.builds:
+        yield from _declarations(found, build)
     yield from _unread(found.extensions)
     for text in unread_texts(found.extensions):
         yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
@@ -134,14 +137,21 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
                    text=f"its own code, as it is built,{judged(status, why)}",
                    explain=PlanStep.EXTENSIONS.key, places=tuple(_to_declare(found.extensions, users)))
-    # A module that is missing because of the limited API, or was not built, has to be fixed first.
-    for name in users if not _limited(own, found.extensions) else ():
-        yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
-                   text=f"{name} turns the GIL on", action=declare(finding, name, found.extensions))
     if status not in _UNJUDGED and status is not Status.LOST and not status.blocks:
         files = len(finding.seen.extensions)
         yield Fact(code="extensions.ready", target=label, effect=Effect.NOTE, step=PlanStep.EXTENSIONS, state="done",
                    text=f"{counted(files, 'file')} on {label}")
+
+
+def _declarations(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
+    """Yield the declarations that modules of a build lack."""
+    own = build.own
+    # A module that is missing because of the limited API, or was not built, has to be fixed first.
+    if own is None or own.finding is None or _limited(own, found.extensions):
+        return
+    for name in gil_users(own.finding.seen):
+        yield Fact(code="extension.declare", target=build.build.label, effect=Effect.NOTE, subject=name,
+                   text=f"{name} turns the GIL on", action=declare(own.finding, name, found.extensions))
 
 
 def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[Place]:
