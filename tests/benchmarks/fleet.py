@@ -64,10 +64,10 @@ def drawn(draw: random.Random) -> dict[str, object]:
 
 
 @functools.cache
-def block(number: int, rounds: int, count: int) -> bytes:
-    """Return the round `number` of `rounds`, as a host sends it."""
+def block(number: int, rounds: int, count: int, host: str = "") -> bytes:
+    """Return the round `number` of `rounds`, as a host sends it: no two hosts have the same values."""
     chosen = cells(count)
-    over, draw = number == rounds, random.Random(number)
+    over, draw = number == rounds, random.Random(f"{host} {number}")
     run = RunMaker(rounds=rounds).run(BUILDS, rounds_done=min(number + 1, rounds), cells=tuple(chosen), label="fleet",
                                       stopped="rounds" if over else "running")
     suites = {} if over else {build: {"version": "1.0", "metadata": {}, "benchmarks": [
@@ -85,11 +85,12 @@ class Simulated:
 
     def __init__(self, command: list[str], _sent: bytes) -> None:
         self._rounds, self._cells = map(int, command)
+        self._host = f"{random.random()}"
 
     def answer(self, since: int, _wait: float, _wanted: object) -> on_host.Answer:
         over = since == self._rounds
         return {"state": "ended" if over else "running", "code": 0 if over else None, "said": [],
-                "block": block(since, self._rounds, self._cells)}
+                "block": block(since, self._rounds, self._cells, self._host)}
 
     def end(self) -> None:
         pass

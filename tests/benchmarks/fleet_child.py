@@ -73,9 +73,9 @@ def _log(event: str, number: int) -> None:
         file.write(line)
 
 
-def values(rounds: int) -> dict[tuple[str, str, int], tuple[float, ...]]:
-    """Return the values of a complete run of `rounds` rounds, by cell, build and round."""
-    suites = [json.loads(zlib.decompress(block(number, rounds, CELLS)))["suites"] for number in range(rounds)]
+def values(rounds: int, host: str) -> dict[tuple[str, str, int], tuple[float, ...]]:
+    """Return the values of a complete run of `rounds` rounds on a host, by cell, build and round."""
+    suites = [json.loads(zlib.decompress(block(number, rounds, CELLS, host)))["suites"] for number in range(rounds)]
     return {(benchmark["metadata"]["name"], build, number): tuple(benchmark["runs"][0]["values"])
             for number, each in enumerate(suites) for build, suite in each.items() for benchmark in suite["benchmarks"]}
 
@@ -91,7 +91,7 @@ def main() -> None:
         for number in range(arriving.rounds, rounds + 1):   # after the last round there is the run's end
             if number < rounds:
                 time.sleep(float(Path(os.environ[PACE]).read_text()))
-            arriving.receive(block(number, rounds, CELLS))
+            arriving.receive(block(number, rounds, CELLS, os.environ[HOST]))
             arriving.merge()
             if number < rounds:
                 _log("did", number)

@@ -227,9 +227,9 @@ def _unreadable(path: Path) -> list[str]:
 
 def _unlike(path: Path) -> list[str]:
     """Return the hosts whose rounds are incomplete or differ from the log."""
-    expected = fleet_child.values(ROUNDS)
     found = []
     for host in read_fleet(path).hosts:
+        expected = fleet_child.values(ROUNDS, host.name)
         run = load_run(path / host.name)
         seen = {(each.cell.name, each.cell.build, one.round): one.wall
                 for each in run.measurements for one in each.observations}
