@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import gilscope
 from gilscope.toolkit.builds.inspection import keeps_environment
-from gilscope.toolkit.builds.local_projects import local_contents
+from gilscope.toolkit.builds.local_projects import local_contents, local_path
 from gilscope.toolkit.builds.missing_packages import distribution_of, find_missing_packages
 from gilscope.toolkit.builds.package_installer import (
     WITHOUT_WHEEL,
@@ -282,7 +282,7 @@ def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, InstallProblem]
 
 def _install_one(folder: Path, text: str) -> InstallProblem | None:
     options = ["--no-deps"] if distribution_of(text) in WITHOUT_DEPENDENCIES else []
-    if uv_command() and local_contents([text]):
+    if uv_command() and local_path(text):
         options += ["--refresh-package", distribution_of(text)]   # uv keeps what it built until pyproject.toml changes
     reason = _install_wheels(folder, [*options, text])
     if not reason:

@@ -48,7 +48,7 @@ def find_local_project(module: str) -> LocalProject | None:
 
 
 def missing_import_advice(module: str, paths: Sequence[Path]) -> str:
-    """Return what to add to a command that has --path and --with, and lacks `module` in a build.
+    """Return advice on the options that import a module which a build lacks: --path or --with.
 
     Args:
         module: The missing module.
@@ -73,11 +73,11 @@ def local_requirement(found: LocalProject) -> str:
 
 def local_contents(requirements: Sequence[str]) -> dict[str, str]:
     """Return a digest of the contents of each requirement that names a file or folder here: "NAME @ file:///..."."""
-    found = {text: path for text in requirements if (path := _path_in(text)) is not None}
+    found = {text: path for text in requirements if (path := local_path(text)) is not None}
     return {text: _digest(path) for text, path in found.items()}
 
 
-def _path_in(requirement: str) -> Path | None:
+def local_path(requirement: str) -> Path | None:
     """Return the file or folder that a requirement names; None if it names none."""
     address = urlsplit(requirement.partition(" @ ")[2].partition(" ;")[0].strip())
     return Path(unquote(address.path)) if address.scheme == "file" else None
@@ -114,7 +114,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def folder_advice(folder: Path) -> str:
-    """Return what to write instead of a folder as a requirement."""
+    """Return advice for a folder that was given as a requirement."""
     if not folder.is_dir():
         return "write a package's name, or 'NAME @ file:///FOLDER'"
     root, name = _project(folder.resolve())

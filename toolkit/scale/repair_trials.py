@@ -137,7 +137,7 @@ def _measured(
 
 
 def _of_copies(process: ZygoteProcess, threads: int, copies: ThreadCopies) -> Span | None:
-    """Return what threads with copies reach of as many processes with copies; None if the machine was too busy.
+    """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
 
     An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.
     That is a cost of the copy, and says nothing about sharing.

@@ -55,7 +55,7 @@ def function_document(answer: ScalingAnswer) -> Document:
 
 
 def _origin(answer: ScalingAnswer) -> Iterator[str]:
-    """Yield what whoever repeats the measurement needs to know."""
+    """Yield the command, the versions and the machine, for whoever measures again."""
     machine = answer.machine
     versions = list_text(f"{each.version} ({each.label})" for each in answer.functions)
     yield f"{answer.command}"
@@ -158,14 +158,14 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
 
 
 def _without_text(without: float, found: ScalingInvestigation) -> str:
-    """Return what it reached beside the copies, and that the share in the table is of other moments."""
+    """Return the share of the ceiling without copies, in the rounds of the trial and in those of the table."""
     share = found.evidence.of_ceiling
     table = "" if share is None else f" (in those of the table, {share.ratio:.2f})"
     return f"without one, in the same rounds, {without:.2f}{table}"
 
 
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
-    """Yield what a trial below the ceiling shows all the same, or that it does not show the gain of the repair."""
+    """Yield why a trial below the ceiling is a gain all the same, or shows none."""
     own = trial.of_copies
     if own is not None and own.ratio >= SURELY_SCALES:
         yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so hardly "
@@ -270,7 +270,7 @@ def _in_short(each: BuildScaling) -> str:
 
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
-    """Return what the best trial of a repair reached, if it gained; "" otherwise."""
+    """Return the best trial's share of the ceiling, in words; "" if no trial gained."""
     gains = [(trial.of_ceiling.ratio, trial.without) for trial in found.trials
              if trial.of_ceiling and trial.without and trial.of_ceiling.ratio >= CONTRAST * trial.without]
     if not gains:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
@@ -56,7 +55,7 @@ def run(context: ProbeContext) -> HammerReport | Missing:
             return NO_TIME
         context.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s, at most {limit:.3g} s if "
                     "other programs use the cores")
-        return hammer(site.python, replace(_request(context, site, modules, seconds), limit=limit),
+        return hammer(site.python, _request(context, site, modules, seconds, limit),
                       variables=compiled_into(site.compiled) if site.compiled else None)
     return NOTHING_BUILT if sites else NO_SITE
 
@@ -67,12 +66,14 @@ def _built(context: ProbeContext, label: str) -> tuple[str, ...]:
     return tuple(sorted(name for name, _ in installed.extensions)) if installed else ()
 
 
-def _request(context: ProbeContext, site: RunSite, modules: tuple[str, ...], seconds: float) -> HammerRequest:
+def _request(
+    context: ProbeContext, site: RunSite, modules: tuple[str, ...], seconds: float, limit: float,
+) -> HammerRequest:
     root = context.project.root
     return HammerRequest(
         modules=modules, own=context.project.modules, folders=tuple(map(str, site.folders)),
         files=tuple((str(file), str(file.relative_to(root))) for file in call_files(root)),
-        threads=context.request.threads or THREADS, seconds=seconds)
+        threads=context.request.threads or THREADS, seconds=seconds, limit=limit)
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:

@@ -74,7 +74,7 @@ NUMBERS = {2: "two", 3: "three"}
 
 
 def _by_rounds(rounds: int) -> str:
-    """Return what words on differences rest on, and how often they would be there without a difference."""
+    """Return the rule by which sentences name a difference, and how often chance alone meets it."""
     chance = f": by chance alone, {rounds} rounds would all agree in {percent(2 * 0.5**rounds)} of cases"
     return ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
             f"noise floor{chance if rounds > 1 else ''}.")

@@ -29,20 +29,20 @@ class RefusedError(Exception):
     """The user's function, payloads or check cannot be used; the message has the reason and the remedy."""
 
 
-class ModuleMissingError(RefusedError):
+class _NotFoundError(RefusedError):
+    """A module was not found: `missing`, by its name."""
+
+    def __init__(self, message: str, missing: str) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class ModuleMissingError(_NotFoundError):
     """The user's module, or a package that it should be in, was not found."""
 
-    def __init__(self, message: str, missing: str) -> None:
-        super().__init__(message)
-        self.missing = missing
 
-
-class ImportMissingError(RefusedError):
+class ImportMissingError(_NotFoundError):
     """The user's module imports another that this build lacks; the process that knows the options has the remedy."""
-
-    def __init__(self, message: str, missing: str) -> None:
-        super().__init__(message)
-        self.missing = missing
 
 
 def resolve(name: str) -> Any:
