@@ -165,6 +165,21 @@ def test_collector_is_to_blame_if_threads_are_faster_without_it():
     assert answer.objects == ()
 
 
+def test_collector_that_is_to_blame_by_chance_is_acquitted_by_a_second_measurement():
+    class Lucky(PlantedProcess):
+        lucky = 3      # measurements without the collector that seem faster
+
+        def rate(self, mode):
+            if mode.collector or not self.lucky:
+                return super().rate(mode)
+            self.lucky -= 1
+            return super().rate(mode) + 8_000.0
+
+    answer = found(Lucky, collecting=1.0, other_loss=9_000.0)
+    assert answer.judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS
+    assert answer.evidence.no_collector.ratio == pytest.approx(1.0, abs=0.01)
+
+
 def test_loss_that_nothing_gives_back_is_not_the_programs_objects():
     answer = found(other_loss=9_000.0, moving=(7, 8))
     assert answer.judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS

@@ -209,6 +209,9 @@ class _Investigator:
             immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
             on_cores=self._on_cores)
         judgement = judge(evidence)
+        if judgement.obstacle is Obstacle.COLLECTOR:
+            evidence = self._without_collector_again(evidence)
+            judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
             self._objects = self._locks(held)
@@ -219,6 +222,16 @@ class _Investigator:
         elif judgement.doubt is Doubt.YIELDING:
             self._also = self._locks([each for each in locks if each.held >= seldom_locked(self._on_cores)])
         return evidence, judgement
+
+    def _without_collector_again(self, evidence: ScalingEvidence) -> ScalingEvidence:
+        """Measure once more what blames the collector: the rounds that raised the suspicion may have done so by chance."""
+        rounds = ScalingRounds(self._process, {
+            THREADS: self._modes[THREADS], IMMORTAL: self._modes[IMMORTAL],
+            NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
+        rounds.take(CAUSE_ROUNDS)
+        beside = rounds.span(NO_COLLECTOR, IMMORTAL)
+        return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR),
+                       immortal_beside=beside.ratio if beside else None)
 
     def _sampled(self, rounds: ScalingRounds) -> list[SampledObject]:
         """Return the objects whose counts moved, or that were locked, at a closer look."""
