@@ -17,8 +17,8 @@ def slower_investigation(**changes):
         threads=2, rates={}, explained=1.0, without=1.2, queued_share=0.0, switches=0.0, measurements=9, seconds=20.0,
         loaded=LoadedFunction(seconds_per_call=1e-5, payloads=0, dealt=False, objects=100, gil=False, refused=None,
                               bytecode=True),
-        evidence=ScalingEvidence(threads=2, clean_seconds=0.1, enough=True, of_ceiling=half, speedup=half, ceiling=1.8,
-                                 immortal=Span(ratio=2.4, lo=2.0, hi=2.8)),
+        evidence=ScalingEvidence(threads=2, clean_seconds=0.1, enough=True, of_ceiling=half, speedup=half,
+                                 ceiling=Span(ratio=1.8, lo=1.7, hi=1.9), immortal=Span(ratio=2.4, lo=2.0, hi=2.8)),
         judgement=Judgement(verdict=ScalingVerdict.SLOWER, obstacle=Obstacle.COUNTS), also=(),
         objects=(BlamedObject(name="app.PRICES", kind="global", type="list", places=(
             CodePlace(file="app.py", line=7, function="work"), CodePlace(file="app.py", line=9, function="work"))),),

@@ -157,7 +157,7 @@ def test_shared_object_is_found_behind_the_function_that_uses_it(python, tmp_pat
 def seen(name, outcome, reached):
     span = None if reached is None else Span(ratio=reached, lo=reached, hi=reached)
     return ApiCallable(name=name, call=f"{name}()", place="a:1", outcome=outcome, evidence=ScalingEvidence(
-        threads=2, clean_seconds=0.1, enough=True, of_ceiling=span, speedup=span, ceiling=1.9))
+        threads=2, clean_seconds=0.1, enough=True, of_ceiling=span, speedup=span, ceiling=span))
 
 
 def test_largest_loss_is_investigated_first_and_what_is_unsure_last():

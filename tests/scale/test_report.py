@@ -76,7 +76,7 @@ def test_constants_are_told_what_a_pyc_gains():
 
 
 def test_lock_beside_neighbours_says_what_disturbed_calls_show():
-    seen = ScalingEvidence(threads=2, clean_seconds=0.0, enough=False, of_ceiling=None, speedup=None, ceiling=1.8,
+    seen = ScalingEvidence(threads=2, clean_seconds=0.0, enough=False, of_ceiling=None, speedup=None, ceiling=None,
                            disturbed=Span(ratio=0.5, lo=0.4, hi=0.6))
     lock = BlamedObject(name="app.LOCK", kind="lock", type="_thread.lock", held=0.6)
     text = said(evidence=seen, judgement=Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.LOCK),
@@ -190,7 +190,7 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
 def test_values_that_cannot_be_are_called_noise():
     evidence = slower_investigation().evidence
     above = Span(ratio=1.85, lo=1.7, hi=2.0)
-    assert "is noise" in said(evidence=replace(evidence, ceiling=3.4))
+    assert "is noise" in said(evidence=replace(evidence, ceiling=Span(ratio=3.4, lo=3.0, hi=3.8)))
     assert "is noise" in said(evidence=replace(evidence, of_ceiling=above))
     assert "is noise" not in said()
 

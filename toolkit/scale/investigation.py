@@ -119,11 +119,10 @@ def compared_modes(threads: int) -> dict[str, CallMode]:
 def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
     """Return the evidence of rounds of `compared_modes`."""
     compared = (ONE, THREADS, PROCESSES)
-    one = rounds.total(ONE).rate
     return ScalingEvidence(
         threads=threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
         of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
-        ceiling=rounds.total(PROCESSES).rate / one if one else None)
+        ceiling=rounds.span(ONE, PROCESSES))
 
 
 class _Investigator:

@@ -86,7 +86,7 @@ class ScalingEvidence:
     enough: bool                       # every rate has the clean time it needs
     of_ceiling: Span | None            # threads against processes in the same moments
     speedup: Span | None               # threads against one
-    ceiling: float | None              # processes against one
+    ceiling: Span | None               # processes against one
     immortal: Span | None = None       # everything immortal against threads; None: not measured
     no_collector: Span | None = None   # without the collector against threads; None: not measured
     immortal_beside: float | None = None   # everything immortal against without the collector
@@ -184,12 +184,10 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
 
 
 def _ceiling_is_low(evidence: ScalingEvidence) -> bool:
-    """Return True if neither processes nor, surely, threads reach what idle cores give."""
+    """Return True if, surely, neither processes nor threads reach what idle cores give."""
     least = LEAST_CEILING * evidence.threads
-    if evidence.ceiling is None or evidence.speedup is None:
-        return False
-    # One slow moment of one thread or of the processes is no low ceiling.
-    return evidence.ceiling < least and evidence.speedup.hi < least
+    # Both: one slow moment of the processes is no low ceiling.
+    return all(span is not None and span.hi < least for span in (evidence.ceiling, evidence.speedup))
 
 
 def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:

@@ -67,17 +67,18 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
     columns = (Column(title="build", key=True, align="left"), Column(title="verdict", align="left"),
                Column(title="of the ceiling"), Column(title="speed-up"), Column(title="ceiling"),
                Column(title="in the way", align="left"))
-    legend = (f"Throughput of {threads} threads against {threads} processes in the same moments (the ceiling) and "
-              "against one thread; in brackets, 95 % intervals.")
+    legend = (f"Of the ceiling: throughput of {threads} threads against that of {threads} processes in the same moments. "
+              "Speed-up and ceiling: that of the threads, and of the processes, against one thread. In brackets, 95 % "
+              "intervals.")
     rows = tuple(_row(each.label, each.found) for each in builds if each.found is not None)
     return Table(title="Does it scale", columns=columns, rows=rows, footnotes=(legend,))
 
 
 def _row(label: str, found: ScalingInvestigation) -> tuple[Entry, ...]:
     evidence = found.evidence
-    ceiling = "-" if evidence.ceiling is None else f"{evidence.ceiling:.2f}x"
     return (Entry(label), Entry(found.judgement.verdict.value), Entry(span_text(evidence.of_ceiling), LEGEND),
-            Entry(span_text(evidence.speedup), LEGEND), Entry(ceiling), Entry(_in_the_way(found)))
+            Entry(span_text(evidence.speedup), LEGEND), Entry(span_text(evidence.ceiling), LEGEND),
+            Entry(_in_the_way(found)))
 
 
 def span_text(span: Span | None) -> str:
@@ -118,9 +119,9 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         yield f"Unsure: {DOUBTS[judgement.doubt]}."
         if judgement.doubt is Doubt.REFUSED and found.loaded.refused:
             yield f"Why: {found.loaded.refused}."
-    if judgement.obstacle is Obstacle.HARDWARE:
+    if judgement.obstacle is Obstacle.HARDWARE and evidence.ceiling is not None:
         yield (f"The ceiling itself is low: {found.threads} processes, which share nothing, reach "
-               f"{evidence.ceiling:.2f} times the throughput of one thread on this machine now.")
+               f"{evidence.ceiling.ratio:.2f} times the throughput of one thread on this machine now.")
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
         yield ("With every reachable object immortal it is not faster, and no lock of an object was seen held: neither "
                "reference counts nor a lock of your objects is in the way. What remains is in the interpreter or in "
@@ -200,7 +201,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 def _noise(found: ScalingInvestigation) -> Iterator[str]:
     """Yield that values which cannot be are noise, if there are any."""
     evidence = found.evidence
-    over = evidence.ceiling is not None and evidence.ceiling > NOISE * found.threads
+    over = evidence.ceiling is not None and evidence.ceiling.ratio > NOISE * found.threads
     if over or (evidence.of_ceiling is not None and evidence.of_ceiling.ratio > NOISE):
         yield (f"A ceiling above {found.threads}x, or a share of it above 1, is noise: the cores of a shared machine "
                "are faster at one moment than at another.")

@@ -82,7 +82,7 @@ def _callable_values(build: BuildApiScaling, each: ApiCallable) -> dict[str, Any
         "problem": each.problem or None, "seconds_per_call": each.seconds_per_call,
         "of_ceiling": span_values(evidence.of_ceiling if evidence else None),
         "speedup": span_values(evidence.speedup if evidence else None),
-        "ceiling": evidence.ceiling if evidence else None,
+        "ceiling": span_values(evidence.ceiling if evidence else None),
         "investigation": found and _build_values(BuildScaling(label=build.label, version=build.version, found=found))}
 
 
@@ -105,7 +105,7 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling), "of_copies": span_values(one.of_copies)}
                    for one in found.trials],
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
-        "speedup": span_values(evidence.speedup), "ceiling": evidence.ceiling,
+        "speedup": span_values(evidence.speedup), "ceiling": span_values(evidence.ceiling),
         "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
         "rates": found.rates, "function": _function(found.loaded), "clean_seconds": evidence.clean_seconds,
         "enough": evidence.enough, "queued_share": found.queued_share, "switches": found.switches,
@@ -184,9 +184,9 @@ def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str
 
 
 def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any]:
-    spans = ("of_ceiling", "speedup", "disturbed", "immortal", "no_collector")
+    spans = ("of_ceiling", "speedup", "ceiling", "disturbed", "immortal", "no_collector")
     return {name: _plain_span(values.get(name)) for name in spans} | {
-        name: values.get(name) for name in ("ceiling", "clean_seconds", "enough")} | {"threads": threads}
+        name: values.get(name) for name in ("clean_seconds", "enough")} | {"threads": threads}
 
 
 def _plain_span(values: Any) -> Any:

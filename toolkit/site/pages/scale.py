@@ -75,10 +75,9 @@ def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
 def _row(
     each: PublicAnswer, name: str, build: str, verdict: str, evidence: ScalingEvidence | None,
 ) -> dict[str, Any]:
-    ceiling = None if evidence is None else evidence.ceiling
     return {"name": name, "link": each.page, "build": build, "verdict": verdict, "way": "", "numbers": [
         _span(evidence.of_ceiling if evidence else None), _span(evidence.speedup if evidence else None),
-        {"text": "-" if ceiling is None else f"{ceiling:.2f}x", "sort": ceiling}],
+        _span(evidence.ceiling if evidence else None)],
         "explained": _NOTHING, "copies": _NOTHING}
 
 
