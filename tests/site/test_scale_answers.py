@@ -86,7 +86,8 @@ def test_page_of_an_answer_says_all_that_its_report_says(site, page, answer):
 
 def test_page_has_objects_lines_loss_repair_gain_and_the_build_that_cures_it(site):
     text = words(pages_of(site)["scale-app-work.html"].text)
-    for said in ("0.50 [0.40, 0.60]", "1.80 [1.70, 1.90]", "reference counts: app.PRICES (list), used at app.py:7 and app.py:9",
+    for said in ("0.50 [0.40, 0.60]", "1.80 [1.70, 1.90]",
+                 "reference counts: app.PRICES (list), used at app.py:7 and app.py:9",
                  "about 100 % of the loss disappears", "Give each thread a copy of its own",
                  "it reached 0.90 [0.80, 1.00] of the ceiling; without one, in the same rounds, 0.40",
                  "3.15t is a repair, too"):
@@ -107,7 +108,8 @@ def test_table_has_each_function_and_build_and_of_a_module_what_does_not_scale()
         ("app:work", "3.14t", "gets slower", "reference counts of app.PRICES", "scale-f.html"),
         ("app:work", "3.15t", "scales", "", "scale-f.html"),
         ("app.work", "3.14t", "gets slower", "reference counts of app.PRICES", "scale-m.html")]
-    assert [each["text"] for each in rows[0]["numbers"]] == ["0.50 [0.40, 0.60]", "0.50 [0.40, 0.60]", "1.80 [1.70, 1.90]"]
+    assert [each["text"] for each in rows[0]["numbers"]] == [
+        "0.50 [0.40, 0.60]", "0.50 [0.40, 0.60]", "1.80 [1.70, 1.90]"]
     assert [each["sort"] for each in rows[0]["numbers"]] == [0.5, 0.5, 1.8]
     assert (rows[0]["explained"]["text"], rows[0]["copies"]["text"]) == ("100 %", "0.90 [0.80, 1.00]")
     assert (rows[1]["explained"]["text"], rows[1]["copies"]["text"]) == ("", "")

@@ -65,8 +65,20 @@ def test_more_workers_slower_than_one_is_said():
 
 
 def test_peak_is_where_the_curve_turns():
-    # sqrt((1 - 0.19) / 0.01) = 9
-    assert fit_scaling(measured(0.19, 0.01, noise=0.0)).peak == pytest.approx(9.0)
+    # sqrt((1 - 0.19) / 0.0225) = 6
+    assert fit_scaling(measured(0.19, 0.0225, noise=0.0)).peak == pytest.approx(6.0)
+
+
+def test_peak_that_was_not_measured_is_not_told():
+    assert max(COUNTS) < 18
+    assert fit_scaling(measured(0.19, 0.0025, noise=0.0)).peak is None     # 18
+
+
+@pytest.mark.newest
+def test_intervals_of_four_rounds_hold_the_truth_as_often():
+    fits = [fit_scaling(measured(0.05, 0.004, noise=0.02, seed=seed, rounds=4), seed=seed) for seed in range(30)]
+    held = sum(fit.sigma.lo <= 0.05 <= fit.sigma.hi for fit in fits)
+    assert held >= 28     # without the stretch 26
 
 
 @pytest.mark.parametrize(("counts", "reason"), [

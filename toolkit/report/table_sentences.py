@@ -105,8 +105,7 @@ def _fit_text(scaling: Scaling) -> str:
     """Return the fitted numbers, without those that every resample agreed on: they have no interval, see `certain`."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
-    # With a coherence that may be 0 the peak could be anywhere.
-    peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak and scaling.kappa.lo > 0 else ""
+    peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak else ""
     notes = "".join(f"; {note.text}" for note in scaling.notes)
     usl = ", ".join(
         f"{name} {estimate_text(each)}"

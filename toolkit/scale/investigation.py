@@ -223,7 +223,7 @@ class _Investigator:
         return evidence, judgement
 
     def _without_collector_again(self, evidence: ScalingEvidence) -> ScalingEvidence:
-        """Measure once more what blames the collector: the rounds that raised the suspicion may have done so by chance."""
+        """Measure once more what blames the collector: the rounds that raised the suspicion may be chance."""
         rounds = ScalingRounds(self._process, {
             THREADS: self._modes[THREADS], IMMORTAL: self._modes[IMMORTAL],
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})

@@ -67,9 +67,9 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
     columns = (Column(title="build", key=True, align="left"), Column(title="verdict", align="left"),
                Column(title="of the ceiling"), Column(title="speed-up"), Column(title="ceiling"),
                Column(title="in the way", align="left"))
-    legend = (f"Of the ceiling: throughput of {threads} threads against that of {threads} processes in the same moments. "
-              "Speed-up and ceiling: that of the threads, and of the processes, against one thread. In brackets, 95 % "
-              "intervals.")
+    legend = (f"Of the ceiling: throughput of {threads} threads against that of {threads} processes in the same "
+              "moments. Speed-up and ceiling: that of the threads, and of the processes, against one thread. In "
+              "brackets, 95 % intervals.")
     rows = tuple(_row(each.label, each.found) for each in builds if each.found is not None)
     return Table(title="Does it scale", columns=columns, rows=rows, footnotes=(legend,))
 
@@ -262,6 +262,9 @@ def _in_short(each: BuildScaling) -> str:
     if found is None:
         return f"{each.label}: not measured."
     verdict = found.judgement.verdict
+    if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
+        return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
+                f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")
     if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."

@@ -103,10 +103,13 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         absence = base.absence if base is not None else None
         return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
     compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
-    shown = _one_of_each(ratios, compared)
-    best = ratios.best([base.cell, *(each.cell for each in shown)])
+    # The set is of all measured cells: those shown are chosen by the values that the set is judged by.
+    members = ratios.best([base.cell, *(each.cell for each in compared)]) or ()
+    shown = _one_of_each(ratios, compared, members)
+    of_model = {each.cell.runner: each.cell for each in shown} | {base.cell.runner: base.cell}
+    best = tuple(of_model[name] for name in dict.fromkeys(each.runner for each in members))
     faster = [each for each in shown if each.speedup.significance() == Significance.FASTER]
-    unbeaten = [each for each in faster if each.cell in (best or ())]
+    unbeaten = [each for each in faster if each.cell in best]
     # Used if all of them are slower than a cell whose own gain is not significant.
     fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]
     return Advice(
@@ -114,7 +117,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         memory=base.memory,
         measured=(base.cell, *(each.cell for each in compared)),
         shown=tuple(shown),
-        best=best or (),
+        best=best,
         options=_preferred(index, unbeaten or fastest),
         faster=tuple(faster),
         closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
@@ -140,15 +143,21 @@ def compare_fastest(ratios: Ratios, gil: Advice, free: Advice) -> FastestOfBuild
     return None if found is None else FastestOfBuilds(gil=found[0], free=found[1], comparison=found[2])
 
 
-def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
+def _one_of_each(ratios: Ratios, compared: Sequence[Option], members: Sequence[Cell]) -> list[Option]:
     """Return one cell for each model: the one with the fewest workers that is as fast as the model's fastest cell.
 
     A model that is not faster than the baseline is represented by its cell with the most workers, as a gain would show
     there first.
+
+    Args:
+        ratios: The comparisons of the run.
+        compared: The cells of all models.
+        members: The set of the best.  A model that has cells in it is represented by one of them.
     """
     representatives = []
     for runner in dict.fromkeys(each.cell.runner for each in compared):
         family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
+        family = [each for each in family if each.cell in members] or family
         faster = [each for each in family if each.speedup.significance() == Significance.FASTER]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
         representatives.append(next(each for each in faster or [best] if each is best or (

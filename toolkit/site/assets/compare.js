@@ -179,19 +179,10 @@ window.gilscopeRuns = {};
     return right ? outside : 1 - outside;
   };
 
-  const choose = (n, k) => {
-    let found = 1;
-    for (let i = 1; i <= k; i += 1) found = found * (n - k + i) / i;
-    return found;
-  };
-
   const mostMoved = chances => {
-    const count = chances.length;
-    const least = Math.floor(count / 2) + 1;
-    const chance = [...chances].sort((a, b) => a - b)[least - 1];
-    let atLeast = 0;
-    for (let k = least; k <= count; k += 1) atLeast += choose(count, k) * chance ** k * (1 - chance) ** (count - k);
-    return atLeast <= (1 - by.confidence) / 2;
+    const majority = Math.floor(chances.length / 2) + 1;
+    const largest = [...chances].sort((a, b) => a - b).slice(majority - 1);
+    return Math.min(...largest.map((chance, place) => chance * largest.length / (place + 1))) <= (1 - by.confidence) / 2;
   };
 
   const movedTogether = blocks => {
