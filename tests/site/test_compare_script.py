@@ -101,10 +101,17 @@ def early(run):
         dataclasses.replace(first, observations=first.observations[:4]), *others))
 
 
+def half_slower(label):
+    """Return a run in which two of four workloads are slower, and the others by chance somewhat, too."""
+    return shifted_run(label, changed={(workload, build): 1.3 for workload in ("primes", "sort")
+                                       for build in ("3.14", "3.14t")}, seed=5)
+
+
 PAIRS = {
     "no shift": lambda: (shifted_run("A"), shifted_run("B", seed=2)),
     "all slower": lambda: (shifted_run("A"), shifted_run("B", 1.4, seed=2)),
     "one slower still": lambda: (shifted_run("A"), shifted_run("B", 1.1, changed={("sort", "3.14"): 2.0}, seed=2)),
+    "half of them slower": lambda: (shifted_run("A"), half_slower("B")),
     "other builds": lambda: (shifted_run("A"), other_builds(shifted_run("B", 1.4, seed=2))),
     "one workload": lambda: (shifted_run("A", workloads=("sort",)), shifted_run("B", 1.1, workloads=("sort",), seed=2)),
     "lacking a session": lambda: (sessions_run("A"), sessions_run("B", gone=True)),

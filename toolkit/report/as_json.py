@@ -277,7 +277,7 @@ def _shift(found: CommonShift) -> dict[str, Any]:
     """Return the common shift of two runs by one clock."""
     return {
         "clock": found.clock, "basis": found.basis, "ratio": found.ratio, **interval_values(found.interval),
-        "confidence": CONFIDENCE, "same_builds": found.same_builds,
+        "confidence": CONFIDENCE, "of_most": found.of_most, "same_builds": found.same_builds,
         "workloads": [{"workload": each.workload, "ratio": exp(each.center), **interval_values(each.interval)}
                       for each in found.workloads],
     }

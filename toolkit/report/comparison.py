@@ -347,8 +347,10 @@ def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sam
     else:
         ends = (shift.workloads[0], shift.workloads[-1])
         slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
-        moved = (f"{clock} {cells}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
-                 f"{baseline}; all range from {slowest} to {fastest}")
+        how = ("most workloads moved together, to" if shift.of_most else
+               "several workloads moved together, but perhaps not most of them; in the median, all run at")
+        moved = (f"{clock} {cells}: {how} {ratio} the speed in {sample} that they have in {baseline}; "
+                 f"all range from {slowest} to {fastest}")
         doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
     return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} --again`"
 

@@ -1,11 +1,13 @@
-"""The shift that most workloads of two runs have in common, which may be the machine's.
+"""The shift that several workloads of two runs have in common, which may be the machine's.
 
 The cells of two runs that were made at different times move together if the machine got slower or faster in between,
 and also if the builds or the code did.  The numbers do not tell the two apart, so this module asks three questions:
 
-- Did most workloads move the same way?  A change of one workload moves only its own cells, however many they are.  The
-  test is a partial conjunction on the workloads of a build: at least u of n have moved, u being a majority.  Each build
-  must have moved: the same work on a build that did not move shows that the machine did not change.
+- Did several workloads move the same way?  A change of one workload moves only its own cells, however many they are.
+  The test is whether a majority of p-values is so small by chance, if no workload moved.  Each build must have moved:
+  the same work on a build that did not move shows that the machine did not change.  It errs on the side of withholding
+  verdicts: if half of the workloads moved, it often finds a shift, too.  That most of them moved is another question,
+  for the words of the report: a partial conjunction, at least u of n, u being a majority.
 - How far?  The shift is the median over workloads.  Workloads do not respond equally to a machine, so their scatter is
   part of the uncertainty; few workloads hardly show it, so it is moderated by what is typical.
 - What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be
@@ -14,9 +16,10 @@ and also if the builds or the code did.  The numbers do not tell the two apart, 
 A verdict must hold whether none or all of the shift is the machine's: its interval covers both.  With one or two
 workloads that moved, nothing estimates the shift, and the interval allows for a typical one instead.
 
-Sources: Benjamini & Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An
-Improved Bonferroni Procedure for Multiple Tests of Significance"; Zou & Donner (2008), "Construction of Confidence Limits
-about Effect Measures: A General Approach" (intervals of independent parts are combined by the squares of their
+Sources: Wilkinson (1951), "A Statistical Consideration in Psychological Research" (whether several moved); Benjamini &
+Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An Improved Bonferroni
+Procedure for Multiple Tests of Significance" (whether most did); Zou & Donner (2008), "Construction of Confidence
+Limits about Effect Measures: A General Approach" (intervals of independent parts are combined by the squares of their
 half-widths).
 """
 
@@ -24,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import exp, hypot, inf, isfinite, pi, sqrt
+from math import comb, exp, hypot, inf, isfinite, pi, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -35,7 +38,7 @@ from gilscope.toolkit.stats.unpaired import ErrorPart, half_width, total_part
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS, ShiftAllowance, ShiftBasis, not_excluded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.stats.unpaired import UnpairedRatio
 
@@ -73,13 +76,14 @@ class WorkloadShift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonShift:
-    """The movement that most workloads of two runs have in common, by one clock."""
+    """The movement that several workloads of two runs have in common, by one clock."""
 
     clock: str
     basis: ShiftBasis
     center: float                          # log ratio; > 0: faster in the second run
     half: float                            # half-width of its 95 % interval, in logs
     workloads: tuple[WorkloadShift, ...]   # all of them, the slowest first
+    of_most: bool                          # a majority of them surely moved
     same_builds: bool = False              # the builds look the same in both runs
 
     @property
@@ -176,7 +180,7 @@ class ShiftedRatio:
 def common_shift[Key: Hashable](
     ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], clock: str,
 ) -> CommonShift | None:
-    """Return the shift that most workloads have in common, None if there is none that the noise does not explain.
+    """Return the shift that several workloads have in common, None if the noise explains it.
 
     Args:
         ratios: The second run against the first, all by one clock.
@@ -184,17 +188,19 @@ def common_shift[Key: Hashable](
         clock: The name of the clock.
     """
     blocks = _blocks(ratios, places)
-    if not _moved_together(blocks):
+    if not _moved_together(blocks, _some_moved):
         return None
+    of_most = _moved_together(blocks, _most_moved)
     workloads = _workloads(blocks)
     workloads.sort(key=lambda each: each.center)
     if len(workloads) < ENOUGH:
         return CommonShift(
             clock=clock, basis=ShiftBasis.TYPICAL, center=fmean(each.center for each in workloads),
-            half=hypot(*(each.half for each in workloads)) / len(workloads), workloads=tuple(workloads))
+            half=hypot(*(each.half for each in workloads)) / len(workloads), workloads=tuple(workloads),
+            of_most=of_most)
     found = _centre(blocks)
     return CommonShift(
-        clock=clock, basis=ShiftBasis.WORKLOADS, center=found.center, workloads=tuple(workloads),
+        clock=clock, basis=ShiftBasis.WORKLOADS, center=found.center, workloads=tuple(workloads), of_most=of_most,
         half=half_width([ErrorPart(square=found.error, freedom=found.freedom)], CONFIDENCE))
 
 
@@ -253,13 +259,13 @@ def _error(cells: Sequence[UnpairedRatio]) -> ErrorPart:
     return total_part(parts)
 
 
-def _moved_together(blocks: Sequence[_Block]) -> bool:
-    """Return True if on every build most workloads moved, all builds the same way."""
+def _moved_together(blocks: Sequence[_Block], moved: Callable[[Sequence[float]], bool]) -> bool:
+    """Return True if workloads `moved` on every build, by their p-values, all builds the same way."""
     builds: dict[str, list[_Block]] = {}
     for each in blocks:
         builds.setdefault(each.build, []).append(each)
     return bool(builds) and any(
-        all(_most_moved([_chance(each, way) for each in own]) for own in builds.values()) for way in (1, -1))
+        all(moved([_chance(each, way) for each in own]) for own in builds.values()) for way in (1, -1))
 
 
 def _chance(block: _Block, way: int) -> float:
@@ -268,6 +274,15 @@ def _chance(block: _Block, way: int) -> float:
         return 0.0 if block.center * way > 0 else 1.0
     outside = t_outside(abs(block.center) / sqrt(block.error.square), block.error.freedom) / 2
     return outside if block.center * way > 0 else 1 - outside
+
+
+def _some_moved(chances: Sequence[float]) -> bool:
+    """Return True if a majority of p-values is smaller than chance explains if no workload moved."""
+    count = len(chances)
+    least = count // 2 + 1
+    chance = sorted(chances)[least - 1]
+    at_least = sum(comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(least, count + 1))
+    return at_least <= (1 - CONFIDENCE) / 2
 
 
 def _most_moved(chances: Sequence[float]) -> bool:

@@ -121,7 +121,7 @@ window.gilscopeRuns = {};
     const [arms, widening] = sides.reduce((a, b) =>
       Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
     const notes = ["the rounds of the two runs are not paired: of how the machine differed between them, only a shift that "
-      + "most workloads have in common is noticed"];
+      + "several workloads have in common is noticed"];
     if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
     if (rounds < by.leastRounds) {
       notes.push(`fewer than ${by.leastRounds} rounds: nothing can be called faster or slower`);
@@ -179,16 +179,31 @@ window.gilscopeRuns = {};
     return right ? outside : 1 - outside;
   };
 
+  const choose = (n, k) => {
+    let found = 1;
+    for (let i = 1; i <= k; i += 1) found = found * (n - k + i) / i;
+    return found;
+  };
+
+  const someMoved = chances => {
+    const count = chances.length;
+    const least = Math.floor(count / 2) + 1;
+    const chance = [...chances].sort((a, b) => a - b)[least - 1];
+    let atLeast = 0;
+    for (let k = least; k <= count; k += 1) atLeast += choose(count, k) * chance ** k * (1 - chance) ** (count - k);
+    return atLeast <= (1 - by.confidence) / 2;
+  };
+
   const mostMoved = chances => {
     const majority = Math.floor(chances.length / 2) + 1;
     const largest = [...chances].sort((a, b) => a - b).slice(majority - 1);
     return Math.min(...largest.map((chance, place) => chance * largest.length / (place + 1))) <= (1 - by.confidence) / 2;
   };
 
-  const movedTogether = blocks => {
+  const movedTogether = (blocks, moved) => {
     const builds = [...grouped(blocks, each => each.build).values()];
     return builds.length > 0 && [1, -1].some(way =>
-      builds.every(own => mostMoved(own.map(each => chanceOf(each, way)))));
+      builds.every(own => moved(own.map(each => chanceOf(each, way)))));
   };
 
   const workloadsOf = blocks => [...grouped(blocks, each => each.workload)].map(([workload, own]) => {
@@ -212,14 +227,15 @@ window.gilscopeRuns = {};
 
   const commonShift = (ratios, clock) => {
     const blocks = blocksOf(ratios);
-    if (!movedTogether(blocks)) return null;
+    if (!movedTogether(blocks, someMoved)) return null;
+    const ofMost = movedTogether(blocks, mostMoved);
     const workloads = workloadsOf(blocks).sort((a, b) => a.center - b.center);
     if (workloads.length < by.enough) {
-      return { clock, basis: "typical", center: mean(workloads.map(each => each.center)), workloads,
+      return { clock, basis: "typical", center: mean(workloads.map(each => each.center)), workloads, ofMost,
         half: Math.hypot(...workloads.map(each => each.half)) / workloads.length };
     }
     const found = centreOf(blocks);
-    return { clock, basis: "workloads", center: found.center, workloads,
+    return { clock, basis: "workloads", center: found.center, workloads, ofMost,
       half: halfOf([{ square: found.error, freedom: found.freedom }], by.confidence) };
   };
 
@@ -459,7 +475,9 @@ window.gilscopeRuns = {};
     }
     const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
-    return `${CLOCKS[shift.clock]} ${cells}: most workloads moved together, to ${ratio} the speed in ${right.label} that they have `
+    const moved = shift.ofMost ? "most workloads moved together, to"
+      : "several workloads moved together, but perhaps not most of them; in the median, all run at";
+    return `${CLOCKS[shift.clock]} ${cells}: ${moved} ${ratio} the speed in ${right.label} that they have `
       + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
       + `verdict. ${again}`;
   };
