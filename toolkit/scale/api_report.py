@@ -80,7 +80,7 @@ def _table(label: str, threads: int, rows: Sequence[ApiCallable]) -> Table:
                Column(title="of the ceiling"), Column(title="speed-up"), Column(title="a call"),
                Column(title="in the way", align="left"))
     legend = (f"Throughput of {threads} threads against {threads} processes in the same moments (the ceiling) and "
-              "against one thread; in brackets, 95 % intervals.")
+              "against one thread; in brackets, 95 % intervals for the seconds of this measurement.")
     return Table(title=f"Does it scale on {label}", columns=columns, rows=tuple(map(_row, rows)), footnotes=(legend,))
 
 

@@ -69,7 +69,7 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
                Column(title="in the way", align="left"))
     legend = (f"Of the ceiling: throughput of {threads} threads against that of {threads} processes in the same "
               "moments. Speed-up and ceiling: that of the threads, and of the processes, against one thread. In "
-              "brackets, 95 % intervals.")
+              "brackets, 95 % intervals for the seconds of this measurement.")
     rows = tuple(_row(each.label, each.found) for each in builds if each.found is not None)
     return Table(title="Does it scale", columns=columns, rows=rows, footnotes=(legend,))
 
