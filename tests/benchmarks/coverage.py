@@ -13,6 +13,8 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
   how wide they are against those of one run with both
 - shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
   one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
+- majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
+- fits: how often the intervals of fits of Amdahl's law and the USL hold the truth; processes differ by 2 %
 - twins: how often A/A arms widen what is right, and what is too narrow
 
     python -m tests.benchmarks.coverage [--tables 40] [--only intervals,power] [--json]
@@ -30,12 +32,20 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.common_shift import BuildWorkload, ShiftedRatio, common_shift, without_shift
+from gilscope.toolkit.stats.common_shift import (
+    BuildWorkload,
+    ShiftedRatio,
+    _most_moved,
+    _some_moved,
+    common_shift,
+    without_shift,
+)
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
+from gilscope.toolkit.stats.scaling import fit_scaling
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from gilscope.toolkit.stats.verdict import verdict_for
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
@@ -306,6 +316,29 @@ def said_of(tables: list[tuple[list[tuple[str, str, bool]], list[tuple[bool, boo
     return found
 
 
+def majority(tables: int) -> Iterator[Row]:
+    """Return both tests of a common shift if the p-values of those that did not move are uniform."""
+    for workloads, moved in ((3, 1), (4, 1), (4, 2), (8, 3), (8, 4), (12, 6)):
+        draw = random.Random(f"majority {workloads} {moved}")
+        chances = [[0.0] * moved + [draw.random() for _ in range(workloads - moved)] for _ in range(50 * tables)]
+        yield {"workloads": workloads, "moved": moved, "shift": fmean(map(_some_moved, chances)),
+               "of_most": fmean(map(_most_moved, chances))}
+
+
+def fits(tables: int) -> Iterator[Row]:
+    """Return the coverage of fitted numbers, and how often a fastest number of workers is told; with 1 to 8 workers."""
+    for sigma, kappa in ((0.05, 0.0), (0.05, 0.004), (0.19, 0.0225)):
+        for rounds in (3, 4, 6, 12):
+            draw = random.Random(f"fits {kappa} {rounds}")
+            made = [fit_scaling({n: {r: (1 + sigma * (n - 1) + kappa * n * (n - 1)) / n * exp(draw.gauss(0, 0.02))
+                                     for r in range(rounds)} for n in (1, 2, 4, 8)}, seed=k) for k in range(2 * tables)]
+            held = {name: fmean(found.lo <= truth <= found.hi for each in made if (found := getattr(each, name)))
+                    for name, truth in (("serial", sigma), ("sigma", sigma), ("kappa", kappa))}
+            yield {"true_sigma": sigma, "true_kappa": kappa, "rounds": rounds, "fits": len(made),
+                   "serial": nan if kappa else held["serial"], "sigma": held["sigma"], "kappa": held["kappa"],
+                   "peak_told": fmean(each.peak is not None for each in made)}
+
+
 def twins(tables: int) -> Iterator[Row]:
     """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
     for kind in KINDS:
@@ -324,7 +357,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "two runs": two, "shift": shift, "twins": twins,
+    "best": sets, "two runs": two, "shift": shift, "majority": majority, "fits": fits, "twins": twins,
 }
 
 

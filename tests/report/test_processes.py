@@ -23,8 +23,8 @@ SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
                    for name, count in (("serial", 1), ("threads", 2)))
 SLOW = ("1 of 6 processes is 30 % slower than the others, beyond what its round did to all cells of the workload: "
         "unusual for this run's noise")
-LEVELS = ("its times have two levels: 1.00 s (9 of 18 values) and 1.40 s (9); ratios to it depend on which level "
-          "counts, and their intervals do not include that")
+LEVELS = ("its times have two levels: 1.00 s (9 of 18 values) and 1.40 s (9); ratios of it are of a mix of both, and "
+          "do not say what either level alone would give")
 
 
 @functools.cache

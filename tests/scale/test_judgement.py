@@ -52,6 +52,21 @@ def test_cause_of_a_loss(of_ceiling, immortal, held, obstacle):
     assert found == Judgement(verdict=PLATEAUS, obstacle=obstacle)
 
 
+@pytest.mark.parametrize(("of_ceiling", "changed", "doubt"), [
+    # Counts may explain most of a small loss, although they gain less than a quarter.
+    (0.78, {"immortal": Span(ratio=1.18, lo=1.12, hi=1.24)}, Doubt.CONTRAST),
+    (0.50, {"immortal": Span(ratio=1.18, lo=1.14, hi=1.22)}, None),       # a fifth of the loss at most
+    (0.50, {"immortal": Span(ratio=0.97, lo=0.74, hi=1.27), "collected": True}, Doubt.CONTRAST),
+    (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": True}, Doubt.COLLECTOR),
+    (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": False}, None),     # it never ran
+    (0.50, {"no_collector": Span(ratio=1.2, lo=1.05, hi=1.35), "collected": True}, None),     # a third of the loss
+])
+def test_nothing_is_acquitted_that_its_interval_does_not_acquit(of_ceiling, changed, doubt):
+    found = judge(replace(evidence(of_ceiling, 1.0), **changed))
+    assert found == Judgement(verdict=PLATEAUS, doubt=doubt,
+                              obstacle=Obstacle.UNKNOWN if doubt else Obstacle.NOT_YOUR_OBJECTS)
+
+
 @pytest.mark.parametrize(("of_ceiling", "ceiling", "obstacle"), [
     (1.05, 1.9, Obstacle.NONE), (0.88, 1.9, Obstacle.NONE), (0.95, 1.1, Obstacle.HARDWARE)])
 def test_nothing_is_blamed_where_threads_reach_the_ceiling(of_ceiling, ceiling, obstacle):

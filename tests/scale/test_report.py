@@ -172,6 +172,15 @@ def test_trial_without_a_gain_says_that_it_shows_none_or_what_it_shows_instead()
     slow = said(trials=(trial(0.47, of_copies=Span(ratio=1.0, lo=0.9, hi=1.1)),))
     assert no_gain not in slow
     assert "reach 1.00 [0.90, 1.10] of as many processes with such copies" in slow
+    open_ = said(trials=(trial(0.47, of_copies=Span(ratio=0.85, lo=0.6, hi=1.2)),))
+    assert "of as many processes with such copies" not in open_
+
+
+def test_loss_that_is_not_of_the_objects_says_how_much_counts_may_explain():
+    evidence = replace(slower_investigation().evidence, immortal=Span(ratio=1.0, lo=0.9, hi=1.1))
+    text = said(judgement=Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.NOT_YOUR_OBJECTS), objects=(),
+                explained=None, without=None, evidence=evidence)
+    assert "it is 1.00 [0.90, 1.10] times as fast: reference counts explain at most 10 % of the loss" in text
 
 
 def test_summary_names_the_gain_of_the_repair_and_open_objects():

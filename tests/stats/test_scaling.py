@@ -69,6 +69,15 @@ def test_peak_is_where_the_curve_turns():
     assert fit_scaling(measured(0.19, 0.0225, noise=0.0)).peak == pytest.approx(6.0)
 
 
+def test_curve_that_neither_law_describes_has_no_peak():
+    # Four cores: more workers gain nothing from there on.
+    cores = {n: {r: 1 / min(n, 4) for r in range(6)} for n in (1, 2, 4, 8)}
+    fit = fit_scaling(cores)
+    assert (fit.described, fit.peak) == (False, None)
+    assert fit.kappa.lo > 0     # so it had one
+    assert "neither Amdahl's law nor the USL describes it" in fit.notes[-1].text
+
+
 def test_peak_that_was_not_measured_is_not_told():
     assert max(COUNTS) < 18
     assert fit_scaling(measured(0.19, 0.0025, noise=0.0)).peak is None     # 18

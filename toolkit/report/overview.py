@@ -170,7 +170,9 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     yield "; ".join(text for text, there in parts if there) + "."
     if gains:
         lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
-        yield ("Error probability, if the noise model holds: at most 5 % that any verdict is false (they use wider "
+        sessions = max(gain.comparison.sessions for gain in gains)
+        which = f"any verdict about these {sessions} sessions" if 1 < sessions < FEWEST else "any verdict"
+        yield (f"Error probability, if the noise model holds: at most 5 % that {which} is false (they use wider "
                f"intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
 
 

@@ -105,7 +105,9 @@ def _fit_text(scaling: Scaling) -> str:
     """Return the fitted numbers, without those that every resample agreed on: they have no interval, see `certain`."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
-    peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak else ""
+    if not scaling.described:
+        return "; ".join(note.text for note in scaling.notes)
+    peak = f", by the fit slower from about N = {scaling.peak:.0f} on" if scaling.peak else ""
     notes = "".join(f"; {note.text}" for note in scaling.notes)
     usl = ", ".join(
         f"{name} {estimate_text(each)}"

@@ -21,6 +21,7 @@ LOCKED = 0.05          # share of looks in which a lock was held
 MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
+HALF_EXPLAINED = 0.5   # share of the loss: counts that may explain so much are not acquitted
 EXPLAINS = 0.6         # share of the loss that a cause must explain: a named set, of what everything immortal gains
 SURPRISING = 1.5       # times: so much cannot be the cost of counts that nobody contends for
 SLOWER = 0.95          # of one thread's throughput
@@ -53,7 +54,8 @@ class Doubt(StrEnum):
     FEW_CLEAN = "few-clean"              # too little time in which all threads had their cores
     YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
     WIDE = "wide-interval"               # the interval includes both answers
-    CONTRAST = "little-contrast"         # immortality gains something, but not clearly
+    CONTRAST = "little-contrast"         # immortality may gain something
+    COLLECTOR = "collector-open"         # so may the absence of the collector
     SURPRISE = "gain-without-loss"       # immortality gains much, although threads seem to reach the ceiling
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
@@ -123,10 +125,10 @@ def judge(evidence: ScalingEvidence) -> Judgement:
 def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     """Return the verdict of one function among hundreds, where the interval alone decides.
 
-    It lies on one side of `SCALES`, or the verdict is open.  Where 95 % of intervals hold, two measurements of the same
-    function contradict each other in one of 800 at most: both intervals must miss, on different sides.  `judge` says
-    more, and errs more often.  Of threads that were hardly ever undisturbed, disturbed calls tell a loss, never that
-    there is none: neighbours hide contention.
+    It lies on one side of `SCALES`, or the verdict is open.  Where 95 % of intervals hold and the machine does not
+    change, two measurements of the same function contradict each other in one of 800 at most: both intervals must miss,
+    on different sides.  `judge` says more, and errs more often.  Of threads that were hardly ever undisturbed,
+    disturbed calls tell a loss, never that there is none: neighbours hide contention.
     """
     span = evidence.of_ceiling
     if not evidence.enough or span is None:
@@ -147,6 +149,14 @@ def limited(evidence: ScalingEvidence) -> bool:
 def gain(part: float, two: float, full: float) -> float:
     """Return the share of the loss between `two` and `full` that a rate of `part` gains back; 0.0 without a loss."""
     return (part - two) / (full - two) if full > two else 0.0
+
+
+def counts_explain(evidence: ScalingEvidence) -> float:
+    """Return the largest share of the loss that reference counts may explain, by the interval; 1.0 if it is unknown."""
+    if evidence.immortal is None or evidence.of_ceiling is None:
+        return 1.0
+    two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
+    return min(max(gain(two * evidence.immortal.hi, two, 1.0), 0.0), 1.0)
 
 
 def seldom_locked(on_cores: float) -> float:
@@ -212,10 +222,13 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
         return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
     if lock:
         return Obstacle.LOCK, None
-    at_most = gain(two * evidence.immortal.hi, two, 1.0)
+    at_most = counts_explain(evidence)
     doubt = None
-    if evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN:
+    if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST
+    elif (evidence.collected and without is not None and without.hi >= CONTRAST
+            and gain(two * without.hi, two, 1.0) >= EXPLAINS):
+        doubt = Doubt.COLLECTOR
     elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
         doubt = Doubt.YIELDING
     return (Obstacle.UNKNOWN, doubt) if doubt else (Obstacle.NOT_YOUR_OBJECTS, None)

@@ -122,8 +122,11 @@ DOUBTS = {
     Doubt.YIELDING: "threads give their cores to other programs while they wait for a lock, so by how much they are "
                     "slower cannot be told on this busy machine; try again when it is quiet",
     Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
-    Doubt.CONTRAST: "making every object immortal helps, but not clearly; try again on a quieter machine, or with a "
+    Doubt.CONTRAST: "whether reference counts are in the way cannot be told: with every object immortal, the interval "
+                    "of the gain is too wide, or the loss is too small; try again on a quieter machine, or with a "
                     "function in which the suspected code takes more of the time",
+    Doubt.COLLECTOR: "whether the garbage collector is in the way cannot be told: without it, the interval of the gain "
+                     "is too wide; try again on a quieter machine",
     Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "
                     "then; try again on a quieter machine",
     Doubt.SET: "reference counts are in the way, but no small set of objects explains it; try again on a quieter "

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
-from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Doubt, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.judgement import (
+    CONTRAST,
+    SCALES,
+    SURELY_SCALES,
+    Doubt,
+    Obstacle,
+    ScalingVerdict,
+    counts_explain,
+)
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
 from gilscope.toolkit.scale.repairs import DOUBTS, UNCOPIED, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
@@ -123,9 +131,10 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         yield (f"The ceiling itself is low: {found.threads} processes, which share nothing, reach "
                f"{evidence.ceiling.ratio:.2f} times the throughput of one thread on this machine now.")
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
-        yield ("With every reachable object immortal it is not faster, and no lock of an object was seen held: neither "
-               "reference counts nor a lock of your objects is in the way. What remains is in the interpreter or in "
-               "C code, such as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
+        yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
+               f"counts explain at most {percent(counts_explain(evidence))} of the loss. No lock of an object was seen "
+               "held. The rest is in the interpreter or in C code, such as stop-the-world pauses, the lock on types, "
+               "or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
@@ -168,7 +177,7 @@ def _without_text(without: float, found: ScalingInvestigation) -> str:
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
     """Yield why a trial below the ceiling is a gain all the same, or shows none."""
     own = trial.of_copies
-    if own is not None and own.ratio >= SURELY_SCALES:
+    if own is not None and own.ratio >= SCALES and own.lo >= SURELY_SCALES:
         yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so hardly "
                "anything is shared any more: a call on a copy takes longer, also in one thread. Attributes of an "
                "instance that copy or pickle made can be slower than those of one that its class made: make it by the "

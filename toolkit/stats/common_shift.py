@@ -1,13 +1,13 @@
-"""The shift that several workloads of two runs have in common, which may be the machine's.
+"""The shift that workloads of two runs have in common, which may be the machine's.
 
 The cells of two runs that were made at different times move together if the machine got slower or faster in between,
 and also if the builds or the code did.  The numbers do not tell the two apart, so this module asks three questions:
 
-- Did several workloads move the same way?  A change of one workload moves only its own cells, however many they are.
+- May workloads have moved the same way?  A change of one workload moves only its own cells, however many they are.
   The test is whether a majority of p-values is so small by chance, if no workload moved.  Each build must have moved:
   the same work on a build that did not move shows that the machine did not change.  It errs on the side of withholding
-  verdicts: if half of the workloads moved, it often finds a shift, too.  That most of them moved is another question,
-  for the words of the report: a partial conjunction, at least u of n, u being a majority.
+  verdicts: if one or half of the workloads moved, it often finds a shift, too.  That most of them moved is another
+  question, for the words of the report: a partial conjunction, at least u of n, u being a majority.
 - How far?  The shift is the median over workloads.  Workloads do not respond equally to a machine, so their scatter is
   part of the uncertainty; few workloads hardly show it, so it is moderated by what is typical.
 - What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be
@@ -16,11 +16,11 @@ and also if the builds or the code did.  The numbers do not tell the two apart, 
 A verdict must hold whether none or all of the shift is the machine's: its interval covers both.  With one or two
 workloads that moved, nothing estimates the shift, and the interval allows for a typical one instead.
 
-Sources: Wilkinson (1951), "A Statistical Consideration in Psychological Research" (whether several moved); Benjamini &
-Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An Improved Bonferroni
-Procedure for Multiple Tests of Significance" (whether most did); Zou & Donner (2008), "Construction of Confidence
-Limits about Effect Measures: A General Approach" (intervals of independent parts are combined by the squares of their
-half-widths).
+Sources: Wilkinson (1951), "A Statistical Consideration in Psychological Research" (whether they may have moved);
+Benjamini & Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An Improved
+Bonferroni Procedure for Multiple Tests of Significance" (whether most did); Zou & Donner (2008), "Construction of
+Confidence Limits about Effect Measures: A General Approach" (intervals of independent parts are combined by the squares
+of their half-widths).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class WorkloadShift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonShift:
-    """The movement that several workloads of two runs have in common, by one clock."""
+    """The movement that workloads of two runs seem to have in common, by one clock."""
 
     clock: str
     basis: ShiftBasis
@@ -180,7 +180,7 @@ class ShiftedRatio:
 def common_shift[Key: Hashable](
     ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], clock: str,
 ) -> CommonShift | None:
-    """Return the shift that several workloads have in common, None if the noise explains it.
+    """Return the shift that workloads seem to have in common, None if the noise explains it.
 
     Args:
         ratios: The second run against the first, all by one clock.
@@ -288,8 +288,8 @@ def _some_moved(chances: Sequence[float]) -> bool:
 def _most_moved(chances: Sequence[float]) -> bool:
     """Return True if a majority of workloads moved: a test of the partial conjunction, two-sided with both ways.
 
-    If fewer than a majority moved, all workloads that such a minority can leave over did not move.  Simes' test decides
-    whether the largest p-values, as many as these, allow that.
+    If no majority moved, at least n - u + 1 of n workloads did not.  Their p-values are at most the n - u + 1 largest,
+    so Simes' test of the largest holds for them, whichever they are.
     """
     majority = len(chances) // 2 + 1
     largest = sorted(chances)[majority - 1:]

@@ -57,12 +57,17 @@ class Scaling:
     notes: tuple[Note, ...] = ()
 
     @property
+    def described(self) -> bool:
+        """Return True if the USL's curve comes near to all measured times; Amdahl's law is a case of it."""
+        return self.misfit is not None and self.misfit <= GOOD_FIT
+
+    @property
     def peak(self) -> float | None:
         """Return the worker count beyond which more workers are slower by the USL; None: none of those measured is.
 
         A peak beyond the measured counts would be extrapolated: the fits of curves that have none show one, too.
         """
-        if self.sigma is None or self.kappa is None or self.kappa.lo <= 0:
+        if self.sigma is None or self.kappa is None or self.kappa.lo <= 0 or not self.described:
             return None
         peak = sqrt(max(0.0, 1 - self.sigma.value) / self.kappa.value)
         return peak if peak <= self.counts[-1] else None
@@ -91,8 +96,7 @@ def fit_scaling(
 
     The bootstrap of a few rounds is too narrow, as it takes their spread for the true one and lacks Student's tails.
     Its distances from the estimate are stretched by both (Hesterberg 2015, "What Teachers Should Know about the
-    Bootstrap").  In simulations, the intervals then contain the truth in 85 to 96 % with three rounds, and in 90 to
-    100 % with more.
+    Bootstrap").  `tests.benchmarks.coverage --only fits` counts how often the intervals then contain the truth.
 
     Source: Amdahl (1967), AFIPS 30, 483-485; Gunther (2007), "Guerrilla Capacity Planning", chapters 4-5,
     and Gunther, Puglia & Tomasette (2015), ACM Queue 13(5), for T(1) as a fitted unknown.
@@ -131,7 +135,8 @@ def _slowdown_notes(serial: float, misfit: float) -> tuple[Note, ...]:
     if serial > 1 + GOOD_FIT:   # above 1 by less is a flat curve with noise
         notes.append(Note(text="slower with more workers than with one, which Amdahl's law cannot describe"))
     if misfit > GOOD_FIT:
-        notes.append(Note(text=f"the curve misses a measured time by {misfit * 100:.0f} %"))
+        notes.append(Note(text="neither Amdahl's law nor the USL describes it: the curve misses a measured time by "
+                          f"{misfit * 100:.0f} %"))
     return tuple(notes)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 DRIFT = Note(text="the rounds of the two runs are not paired: of how the machine differed between them, only a shift "
-                  "that several workloads have in common is noticed")
+                  "that workloads have in common is noticed")
 Choice = Literal["wall", "cpu", "auto"]
 
 

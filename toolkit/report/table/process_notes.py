@@ -39,8 +39,8 @@ def process_notes(
     if levels is not None:
         values = levels.at_low + levels.at_high
         yield Note(text=f"its times have two levels: {format_seconds(levels.low)} ({levels.at_low} of {values} values) "
-                        f"and {format_seconds(levels.high)} ({levels.at_high}); ratios to it depend on which level "
-                        "counts, and their intervals do not include that")
+                        f"and {format_seconds(levels.high)} ({levels.at_high}); ratios of it are of a mix of "
+                        "both, and do not say what either level alone would give")
     if unlike is not None:
         yield Note(text=f"its processes differ {unlike:.1f} times as much as those of other cells: its intervals come "
                         "from its own rounds alone")

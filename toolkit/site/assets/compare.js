@@ -121,7 +121,7 @@ window.gilscopeRuns = {};
     const [arms, widening] = sides.reduce((a, b) =>
       Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
     const notes = ["the rounds of the two runs are not paired: of how the machine differed between them, only a shift that "
-      + "several workloads have in common is noticed"];
+      + "workloads have in common is noticed"];
     if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
     if (rounds < by.leastRounds) {
       notes.push(`fewer than ${by.leastRounds} rounds: nothing can be called faster or slower`);
@@ -476,7 +476,7 @@ window.gilscopeRuns = {};
     const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
     const moved = shift.ofMost ? "most workloads moved together, to"
-      : "several workloads moved together, but perhaps not most of them; in the median, all run at";
+      : "the workloads may have moved together, in the median to";
     return `${CLOCKS[shift.clock]} ${cells}: ${moved} ${ratio} the speed in ${right.label} that they have `
       + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
       + `verdict. ${again}`;
