@@ -100,9 +100,37 @@ class SlowProcess(PlantedProcess):
 
 def found(kind=PlantedProcess, **planted):
     process = kind(**planted)
-    answer = investigate(process, LOADED, 2, clock=lambda: getattr(process, "now", 0.0))
+    answer = investigate(process, LOADED, 2, clock=lambda: getattr(process, "now", 0.0),
+                         rest=getattr(process, "rest", lambda _: None))
     assert answer.measurements == process.measurements > 0
     return answer
+
+
+class ChangingProcess(PlantedProcess):
+    """One whose machine changes after the first answer: threads lose a part of what they lost, or lose some more."""
+
+    part = 1.0
+    more = 0.0
+
+    def rest(self, seconds):
+        self.counted = {number: self.part * cost for number, cost in self.counted.items()}
+        self.other_loss = self.more
+        self.part = 1.0      # once
+
+
+@pytest.mark.parametrize(("lost", "changes", "verdict", "doubt"), [
+    (14_000.0, {}, ScalingVerdict.SLOWER, None),
+    (14_000.0, {"part": 0.6}, ScalingVerdict.PLATEAUS, None),              # slower than one thread at first alone
+    (8_000.0, {"part": 1.75}, ScalingVerdict.PLATEAUS, None),              # or later alone
+    (14_000.0, {"part": 0.1}, ScalingVerdict.UNSURE, Doubt.CHANGES),
+    (1_000.0, {"more": 12_000.0}, ScalingVerdict.UNSURE, Doubt.CHANGES),
+])
+def test_verdict_is_what_later_looks_leave_of_it(lost, changes, verdict, doubt):
+    answer = found(type("Changing", (ChangingProcess,), changes), counted={42: lost})
+    assert (answer.judgement.verdict, answer.judgement.doubt) == (verdict, doubt)
+    assert len(answer.evidence.later) == 2
+    named = [each.name for each in answer.objects]
+    assert named == (["app.N42"] if lost > 4_000 else [])      # it was in the way all the same
 
 
 def test_function_that_reaches_the_ceiling_scales_and_blames_nothing():

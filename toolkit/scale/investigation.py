@@ -16,11 +16,13 @@ from gilscope.toolkit.scale.judgement import (
     ContendedLock,
     Doubt,
     Judgement,
+    LaterLook,
     Obstacle,
     ScalingEvidence,
     ScalingVerdict,
     gain,
     judge,
+    lasting,
     limited,
     seldom_locked,
 )
@@ -32,7 +34,7 @@ from gilscope.toolkit.scale.throughput import pooled
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, LoadedFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.scaling_rounds import RoundCalls
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict: the machine is too busy
 CAUSE_ROUNDS = 3
+LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
 LOOKS = 3                 # of the sampler at all objects: a busy machine may hide one
 MOVED = 0.02              # share of looks in which the count of a suspect had moved, of those while threads had cores
 LEAST_MOVED = 0.004       # of all looks
@@ -84,6 +87,7 @@ class ScalingInvestigation:
 
 def investigate(
     process: ZygoteProcess, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
+    rest: Callable[[float], object] = time.sleep,
 ) -> ScalingInvestigation:
     """Measure until verdict and cause are clear, or it is clear that they are not.
 
@@ -91,7 +95,7 @@ def investigate(
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    return _Investigator(process, loaded, threads, clock).run()
+    return _Investigator(process, loaded, threads, clock, rest).run()
 
 
 def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, float]:
@@ -126,8 +130,12 @@ def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
 
 
 class _Investigator:
-    def __init__(self, process: ZygoteProcess, loaded: LoadedFunction, threads: int, clock: Clock) -> None:
+    def __init__(
+        self, process: ZygoteProcess, loaded: LoadedFunction, threads: int, clock: Clock,
+        rest: Callable[[float], object],
+    ) -> None:
         self._process = process
+        self._rest = rest
         self._loaded = loaded
         self._threads = threads
         self._clock = clock
@@ -161,6 +169,9 @@ class _Investigator:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
             evidence, judgement = self._look_for_locks(rounds, evidence)
+        if judgement.verdict is not ScalingVerdict.UNSURE and evidence.enough:
+            evidence = replace(evidence, later=tuple(self._later_looks()))
+            judgement = lasting(judgement, evidence)
         total = rounds.total(THREADS)
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,
@@ -169,6 +180,16 @@ class _Investigator:
             trials=self._trials, queued_share=total.queued_share,
             switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
             measurements=self._process.measurements, seconds=self._clock() - self._began)
+
+    def _later_looks(self) -> Iterator[LaterLook]:
+        """Yield what threads reach some seconds later, as far as it could be measured."""
+        for _ in range(LATER_LOOKS):
+            self._rest(REST)
+            rounds = ScalingRounds(self._process, compared_modes(self._threads))
+            rounds.take(CAUSE_ROUNDS)
+            seen = evidence_of(rounds, self._threads)
+            if seen.enough and seen.of_ceiling is not None and seen.speedup is not None:
+                yield LaterLook(of_ceiling=seen.of_ceiling, speedup=seen.speedup)
 
     def _same_results(self) -> bool:
         """Return True if results do not change with everything immortal, or change by themselves."""

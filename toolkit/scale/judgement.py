@@ -7,7 +7,7 @@ busy decides nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 SCALES = 0.8           # of the ceiling; a smaller loss is not worth blaming anything for
@@ -36,6 +36,9 @@ class ScalingVerdict(StrEnum):
     UNSURE = "unsure"
 
 
+LOST = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
+
+
 class Obstacle(StrEnum):
     """The obstacle that keeps a function from scaling; reports and JSON show the value."""
 
@@ -56,6 +59,7 @@ class Doubt(StrEnum):
     WIDE = "wide-interval"               # the interval includes both answers
     CONTRAST = "little-contrast"         # immortality may gain something
     COLLECTOR = "collector-open"         # so may the absence of the collector
+    CHANGES = "machine-changes"          # looks that are seconds apart give different answers
     SURPRISE = "gain-without-loss"       # immortality gains much, although threads seem to reach the ceiling
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
@@ -69,6 +73,14 @@ class Span:
     ratio: float
     lo: float
     hi: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterLook:
+    """What threads reached some seconds later."""
+
+    of_ceiling: Span      # threads against processes in the same moments
+    speedup: Span         # threads against one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +110,7 @@ class ScalingEvidence:
     disturbed: Span | None = None      # threads against processes by all calls, disturbed ones, too
     disturbed_immortal: Span | None = None   # everything immortal against threads, likewise
     refused: Doubt | None = None       # why immortality was not tried
+    later: tuple[LaterLook, ...] = ()  # in turn; those without enough clean time are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +135,19 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     return Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt)
 
 
+def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
+    """Return what later looks leave of a judgement: a host that moves the cores of a virtual machine changes it."""
+    later = {_verdict(replace(evidence, of_ceiling=each.of_ceiling, speedup=each.speedup, immortal=None))[0]
+             for each in evidence.later}
+    if judgement.verdict is ScalingVerdict.SCALES and later & LOST:
+        return Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.CHANGES)
+    if judgement.verdict in LOST and ScalingVerdict.SCALES in later:
+        return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.CHANGES)
+    if judgement.verdict is ScalingVerdict.SLOWER and ScalingVerdict.PLATEAUS in later:
+        return replace(judgement, verdict=ScalingVerdict.PLATEAUS)
+    return judgement
+
+
 def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     """Return the verdict of one function among hundreds, where the interval alone decides.
 
@@ -143,7 +169,7 @@ def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | 
 
 def limited(evidence: ScalingEvidence) -> bool:
     """Return True if there is a loss to find the cause of."""
-    return _verdict(evidence)[0] in {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
+    return _verdict(evidence)[0] in LOST
 
 
 def gain(part: float, two: float, full: float) -> float:
@@ -151,12 +177,17 @@ def gain(part: float, two: float, full: float) -> float:
     return (part - two) / (full - two) if full > two else 0.0
 
 
-def counts_explain(evidence: ScalingEvidence) -> float:
-    """Return the largest share of the loss that reference counts may explain, by the interval; 1.0 if it is unknown."""
+def counts_explain(evidence: ScalingEvidence) -> tuple[float, float]:
+    """Return the share of the loss that everything immortal gains, and the most of it that its interval allows.
+
+    Both are 1.0 if it was not measured.
+    """
     if evidence.immortal is None or evidence.of_ceiling is None:
-        return 1.0
+        return 1.0, 1.0
     two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
-    return min(max(gain(two * evidence.immortal.hi, two, 1.0), 0.0), 1.0)
+    estimate, most = (min(max(gain(two * times, two, 1.0), 0.0), 1.0)
+                      for times in (evidence.immortal.ratio, evidence.immortal.hi))
+    return estimate, most
 
 
 def seldom_locked(on_cores: float) -> float:
@@ -222,7 +253,7 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
         return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
     if lock:
         return Obstacle.LOCK, None
-    at_most = counts_explain(evidence)
+    _, at_most = counts_explain(evidence)
     doubt = None
     if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST

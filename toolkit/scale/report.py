@@ -9,6 +9,8 @@ from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import (
     CONTRAST,
+    COUNTS_GAIN,
+    LOST,
     SCALES,
     SURELY_SCALES,
     Doubt,
@@ -40,13 +42,13 @@ COPIES = {
 NOT_TRIED = {
     RepairOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
     RepairOutcome.UNCOPIED: "it cannot be made",
-    RepairOutcome.STILL_USED: "the original was still used, as by a method or a closure, which keep what they have",
+    RepairOutcome.STILL_USED: "the original was still used: such a copy keeps some objects as they are, as it does a "
+                              "compiled pattern, and a method or a closure keeps what it has",
     RepairOutcome.RESULTS: "results change",
     RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
 }
 FROM_CODE = UNCOPIED - {"range"}      # types of constants
 LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
-LOST = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
@@ -97,7 +99,7 @@ def span_text(span: Span | None) -> str:
 
 
 def _in_the_way(found: ScalingInvestigation) -> str:
-    if found.judgement.verdict is ScalingVerdict.UNSURE:
+    if found.judgement.verdict is ScalingVerdict.UNSURE and not found.objects:
         return ""
     if found.judgement.obstacle is Obstacle.UNKNOWN:
         return "unsure"
@@ -124,17 +126,20 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
     """Yield sentences on a function: doubts, causes, objects, repairs, and how it was measured."""
     judgement, evidence = found.judgement, found.evidence
     if judgement.doubt is not None:
-        yield f"Unsure: {DOUBTS[judgement.doubt]}."
+        # The verdict may be clear where its cause is not.
+        open_ = "Unsure" if judgement.verdict is ScalingVerdict.UNSURE else "Cause unsure"
+        yield f"{open_}: {DOUBTS[judgement.doubt]}."
         if judgement.doubt is Doubt.REFUSED and found.loaded.refused:
             yield f"Why: {found.loaded.refused}."
     if judgement.obstacle is Obstacle.HARDWARE and evidence.ceiling is not None:
         yield (f"The ceiling itself is low: {found.threads} processes, which share nothing, reach "
                f"{evidence.ceiling.ratio:.2f} times the throughput of one thread on this machine now.")
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
+        most = percent(counts_explain(evidence)[1])
         yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
-               f"counts explain at most {percent(counts_explain(evidence))} of the loss. No lock of an object was seen "
-               "held. The rest is in the interpreter or in C code, such as stop-the-world pauses, the lock on types, "
-               "or the allocator: which, it does not tell.")
+               f"counts explain at most {most} of the loss. No lock of an object was seen held. The rest is "
+               "in the interpreter or in C code, such as stop-the-world pauses, the lock on types, or the allocator: "
+               "which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
@@ -142,6 +147,9 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         yield ("Threads that wait for a lock give their cores to other programs, so too few of their calls were "
                f"undisturbed. By all calls, they reach {reached} of the ceiling, or less: while a thread lacks a core, "
                "the others meet it less often.")
+    if evidence.later:
+        yield (f"{inflect(len(evidence.later), 'A later look', 'Later looks')}, seconds apart: "
+               f"{list_text(span_text(each.of_ceiling) for each in evidence.later)} of the ceiling.")
     yield from _noise(found)
     yield from _blamed(found)
     yield from _repairs(found)
@@ -186,6 +194,8 @@ def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
             and trial.of_ceiling.ratio < CONTRAST * trial.without):
         yield ("So this trial does not show what the repair gains, although counts of what is named are the cause: "
                "measure your program with the change.")
+    elif trial.of_ceiling and trial.of_ceiling.ratio < SCALES:
+        yield "What it still lacks is not explained: make the change, and measure again."
 
 
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:
@@ -202,9 +212,22 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
                                          for one in found.objects):
         yield ("PYTHONDONTWRITEBYTECODE is set: without a .pyc, references to numbers, texts and tuples that the code "
                "itself makes are counted; if the value comes from the code, a .pyc cures it.")
+    if found.judgement.obstacle is Obstacle.LOCK and found.objects:
+        yield from _beside_lock(found)
     for one in found.also:
         seen = "Also seen" if found.objects else "Seen, but not proven to be in the way"
         yield f"{seen}: {object_text(one)}{_places_text(one)}"
+
+
+def _beside_lock(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield what a lock that was seen held does not tell."""
+    immortal = found.evidence.immortal
+    counts = ""
+    if immortal is not None and immortal.lo > 1 and counts_explain(found.evidence)[0] >= COUNTS_GAIN:
+        counts = (f" Reference counts cost something, too: with every object immortal, it is "
+                  f"{span_text(immortal)} times as fast.")
+    yield ("How much of the loss is the lock's is not known: measure again once threads hold it less, or not at all."
+           f"{counts}")
 
 
 def _noise(found: ScalingInvestigation) -> Iterator[str]:
@@ -235,7 +258,10 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
     if loaded.payloads:
         them = "it" if loaded.payloads == 1 else "them"
         shared = "each thread has its own" if loaded.dealt else f"all threads share {them}"
-        yield f"{counted(loaded.payloads, 'payload')}: {shared}."
+        blamed = loaded.dealt and any(one.name.startswith("argument ") for one in found.objects)
+        made = (" One thread made them all, and counts of objects that are neighbours in memory share cache lines: "
+                "this is not so if each thread makes its own." if blamed else "")
+        yield f"{counted(loaded.payloads, 'payload')}: {shared}.{made}"
     busy = (f" The machine was busy: its threads waited {percent(found.queued_share)} of their time for a core."
             if found.queued_share >= BUSY else "")
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
@@ -271,6 +297,9 @@ def _in_short(each: BuildScaling) -> str:
     if found is None:
         return f"{each.label}: not measured."
     verdict = found.judgement.verdict
+    if found.judgement.doubt is Doubt.CHANGES and found.objects:
+        return (f"{each.label}: {verdict.value}, as looks that are seconds apart differ; in the way when it loses: "
+                f"{obstacle_text(found)}{_gain_in_short(found)}.")
     if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
                 f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")

@@ -106,6 +106,8 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
                    for one in found.trials],
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
         "speedup": span_values(evidence.speedup), "ceiling": span_values(evidence.ceiling),
+        "later": [{"of_ceiling": span_values(one.of_ceiling), "speedup": span_values(one.speedup)}
+                  for one in evidence.later],
         "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
         "rates": found.rates, "function": _function(found.loaded), "clean_seconds": evidence.clean_seconds,
         "enough": evidence.enough, "queued_share": found.queued_share, "switches": found.switches,
@@ -185,7 +187,9 @@ def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str
 
 def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any]:
     spans = ("of_ceiling", "speedup", "ceiling", "disturbed", "immortal", "no_collector")
+    looks = from_plain(list[dict[str, Any]], values.get("later", []), "later")
     return {name: _plain_span(values.get(name)) for name in spans} | {
+        "later": [{name: _plain_span(one.get(name)) for name in ("of_ceiling", "speedup")} for one in looks]} | {
         name: values.get(name) for name in ("clean_seconds", "enough")} | {"threads": threads}
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.scale.api import LIMITED
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
+from gilscope.toolkit.scale.judgement import LOST
 from gilscope.toolkit.scale.repair_trials import RepairOutcome
-from gilscope.toolkit.scale.report import LOST, blamed_text, span_text
+from gilscope.toolkit.scale.report import blamed_text, span_text
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.units import counted, list_text, percent
 
