@@ -8,12 +8,14 @@ from gilscope.toolkit.scale.judgement import (
     ContendedLock,
     Doubt,
     Judgement,
+    LaterLook,
     Obstacle,
     ScalingEvidence,
     ScalingVerdict,
     Span,
     gain,
     judge,
+    lasting,
     limited,
     verdict_of_many,
 )
@@ -82,6 +84,13 @@ def test_one_slow_moment_of_the_processes_is_no_low_ceiling():
     assert judge(low).obstacle is Obstacle.HARDWARE
     for name in ("speedup", "ceiling"):
         assert judge(replace(low, **{name: wide})).obstacle is Obstacle.NONE
+
+
+def test_hardware_is_blamed_only_if_later_looks_agree():
+    low = Judgement(verdict=SCALES, obstacle=Obstacle.HARDWARE)
+    for speedup, obstacle in ((1.2, Obstacle.HARDWARE), (1.3, Obstacle.NONE)):      # of 1.4, with an interval of 10 %
+        later = tuple(LaterLook(of_ceiling=span(1.0), speedup=span(each)) for each in (1.1, speedup))
+        assert lasting(low, evidence(0.95, 1.0, ceiling=1.2, later=later)) == replace(low, obstacle=obstacle)
 
 
 def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():

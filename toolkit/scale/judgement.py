@@ -143,6 +143,9 @@ def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
         return Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.CHANGES)
     if judgement.verdict in LOST and ScalingVerdict.SCALES in later:
         return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.CHANGES)
+    if judgement.obstacle is Obstacle.HARDWARE and not all(
+            each.speedup.hi < LEAST_CEILING * evidence.threads for each in evidence.later):
+        return replace(judgement, obstacle=Obstacle.NONE)
     if judgement.verdict is ScalingVerdict.SLOWER and ScalingVerdict.PLATEAUS in later:
         return replace(judgement, verdict=ScalingVerdict.PLATEAUS)
     return judgement
