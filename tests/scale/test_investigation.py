@@ -10,14 +10,14 @@ import pytest
 
 from gilscope.toolkit.scale.investigation import MOST_ALONE, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repair_trials import RepairOutcome
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
 from gilscope.toolkit.scale.zygote_process import CodePlace, CopyTest, LoadedFunction, ProgramObject, SampledObject
 
 ALONE = 10_000.0      # calls a second of one thread, and of each process
 CLEAN = 100 * LEAST_CLEAN
 LOADED = LoadedFunction(seconds_per_call=1e-4, payloads=0, dealt=False, objects=100, gil=False, refused=None,
-                        bytecode=True)
+                        bytecode=True, package="app")
 
 
 @dataclass
@@ -51,7 +51,7 @@ class PlantedProcess:
         erring = self.errors.get(mode.immortal, 0) > 0
         if erring:
             self.errors[mode.immortal] -= 1
-        everything = mode.everything or mode.copies or erring
+        everything = mode.everything or (mode.copies and mode.copies.how != CopyMethod.SAME) or erring
         relieved = self.counted if everything else () if self.hides else mode.immortal
         lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in relieved)
         return ALONE * mode.threads - lost - self.collecting * mode.collector
@@ -221,6 +221,22 @@ def test_set_that_experiment_does_not_confirm_is_not_named(planted):
     assert answer.objects == ()
 
 
+def test_copy_of_the_programs_globals_is_tried_where_no_set_is_found():
+    answer = found(counted={42: 9_000.0}, hides=True)
+    assert (answer.judgement.doubt, answer.objects) == (Doubt.SET, ())
+    (trial,) = answer.trials
+    assert (trial.gained, trial.copied) == (True, ("app.N42",))
+    assert trial.of_ceiling.ratio == pytest.approx(1.0)
+
+
+def test_copies_of_other_packages_are_no_repair():
+    class Elsewhere(PlantedProcess):
+        def names(self, numbers):
+            return [replace(each, held=("library.core", "CACHE")) for each in super().names(numbers)]
+
+    assert found(Elsewhere, counted={42: 9_000.0}, hides=True).trials == ()
+
+
 def test_without_undisturbed_time_the_answer_is_open_after_a_bounded_number_of_measurements():
     answer = found(counted={42: 9_000.0}, clean=LEAST_CLEAN / 100)
     assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
@@ -259,7 +275,8 @@ def test_search_whose_time_is_over_names_nobody():
 
     answer = found(Searching, counted=dict.fromkeys((1, 2, 3), 4_500.0))
     assert answer.judgement.doubt is Doubt.SET
-    assert (answer.objects, answer.also, answer.trials) == ((), (), ())
+    assert (answer.objects, answer.also) == ((), ())
+    assert [each.copied for each in answer.trials] == [("app.N3", "app.N2", "app.N1")]
 
 
 def test_no_repair_is_tried_where_measuring_took_too_long():

@@ -191,6 +191,10 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
         "3.14t: gets slower; in the way: reference counts of app.PRICES; a copy in each thread reached 0.95 of the "
         "ceiling, 0.45 without one in the same rounds.")
     assert "copy" not in in_short(trials=(trial(0.47),))
+    unnamed = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.COUNTS, doubt=Doubt.SET)
+    assert in_short(judgement=unnamed, objects=(), trials=(trial(0.95, copied=("app.SCHEMA",)),)) == (
+        "3.14t: plateaus; reference counts, it is open of which objects; a copy of app.SCHEMA in each thread reached "
+        "0.95 of the ceiling, 0.45 without one in the same rounds.")
     scales = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.HARDWARE)
     assert in_short(judgement=scales, objects=()) == (
         "3.14t: scales, as far as the hardware lets it: 2 processes reach 1.80 times the throughput of one thread.")

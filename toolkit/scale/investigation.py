@@ -281,6 +281,16 @@ class _Investigator:
         self._trials = (NO_TIME,) if self._clock() - self._began > TRIAL_SECONDS else try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)))
 
+    def _try_copies_of_globals(self, suspects: Sequence[SampledObject]) -> None:
+        """Try copies of what the program's own package holds, where no set of objects was found; keep what gains."""
+        if self._clock() - self._began > TRIAL_SECONDS:
+            return
+        named = zip(suspects, self._process.names([each.number for each in suspects]), strict=True)
+        own = [(each.number, name) for each, name in named if name.argument or (
+            name.held is not None and name.held[0].partition(".")[0] == self._loaded.package)]
+        if own:
+            self._trials = tuple(each for each in try_copies(self._process, self._threads, own) if each.gained)
+
     def _blame_counts(
         self, rounds: ScalingRounds, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
     ) -> Judgement:
@@ -295,6 +305,7 @@ class _Investigator:
                 break
             search.forget()
         else:
+            self._try_copies_of_globals(suspects)
             return doubtful
         named, numbers = found
         lines = self._process.places([each.number for each in named])

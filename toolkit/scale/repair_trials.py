@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.scale.judgement import SURELY_SCALES, Span
+from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
 from gilscope.toolkit.scale.repairs import UNCOPIED
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
@@ -56,6 +56,12 @@ class RepairTrial:
     without: float | None = None       # of the ceiling, without them
     detail: str = ""                   # the error of a copy
     of_copies: Span | None = None      # with the copies, against processes with such copies; None: it was not needed
+    copied: tuple[str, ...] = ()       # the globals and arguments that each thread copied
+
+    @property
+    def gained(self) -> bool:
+        """Return True if the copies clearly gain something."""
+        return bool(self.of_ceiling and self.without and self.of_ceiling.ratio >= CONTRAST * self.without)
 
 
 NO_TIME = RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
@@ -133,6 +139,8 @@ def _measured(
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
                        without=rounds.total(CONTROL).rate / ceiling,
+                       copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
+                           ("arguments",) if copies.arguments else ()),
                        of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(process, threads, copies))
 
 

@@ -8,7 +8,6 @@ from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import (
-    CONTRAST,
     COUNTS_GAIN,
     LOST,
     SCALES,
@@ -166,7 +165,8 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; {_without_text(trial.without, found)}"
             reached = f"{span_text(trial.of_ceiling)} of the ceiling"
-            yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."
+            of = "" if found.objects else f" of {list_text(trial.copied)}"
+            yield f"Tried: with {COPIES[trial.method]}{of}, it reached {reached}{without}."
             yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
@@ -190,8 +190,7 @@ def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
                "anything is shared any more: a call on a copy takes longer, also in one thread. Attributes of an "
                "instance that copy or pickle made can be slower than those of one that its class made: make it by the "
                "class in each thread.")
-    elif (found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without
-            and trial.of_ceiling.ratio < CONTRAST * trial.without):
+    elif found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without and not trial.gained:
         yield ("So this trial does not show what the repair gains, although counts of what is named are the cause: "
                "measure your program with the change.")
     elif trial.of_ceiling and trial.of_ceiling.ratio < SCALES:
@@ -313,12 +312,14 @@ def _in_short(each: BuildScaling) -> str:
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
     """Return the best trial's share of the ceiling, in words; "" if no trial gained."""
-    gains = [(trial.of_ceiling.ratio, trial.without) for trial in found.trials
-             if trial.of_ceiling and trial.without and trial.of_ceiling.ratio >= CONTRAST * trial.without]
+    gains = [(trial.of_ceiling.ratio, trial.without, trial.copied) for trial in found.trials
+             if trial.gained and trial.of_ceiling and trial.without]
     if not gains:
         return ""
-    reached, without = max(gains)
-    return f"; a copy in each thread reached {reached:.2f} of the ceiling, {without:.2f} without one in the same rounds"
+    reached, without, copied = max(gains)
+    of = "" if found.objects else f" of {list_text(copied)}"
+    return (f"; a copy{of} in each thread reached {reached:.2f} of the ceiling, {without:.2f} without one in the same "
+            "rounds")
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:

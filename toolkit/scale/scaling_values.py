@@ -116,9 +116,9 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
 
 
 def _function(loaded: LoadedFunction) -> dict[str, Any]:
-    """Return the fields of a loaded function without `operations`, which is 1 for a user's function."""
+    """Return the fields of a loaded function that a reader does not know already."""
     values = asdict(loaded)
-    del values["operations"]
+    del values["operations"], values["package"]      # 1, and a part of its name
     return values
 
 

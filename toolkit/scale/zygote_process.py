@@ -60,6 +60,7 @@ class LoadedFunction:
     refused: str | None     # why no object is made immortal in this build
     bytecode: bool          # what imports compile is saved
     operations: int = 1     # in a call
+    package: str = ""       # that the function is in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

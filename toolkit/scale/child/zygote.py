@@ -139,9 +139,10 @@ class Zygote:
 
     def _facts(self, locks: list[str], refused: str | None) -> dict[str, Any]:
         made = self._payloads
+        package = self._name.partition(":")[0].partition(".")[0]
         return {"seconds_per_call": self._each, "objects": len(self._objects), "dealt": self._dealt,
                 "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": locks,
-                "bytecode": not sys.dont_write_bytecode, "operations": 1}
+                "bytecode": not sys.dont_write_bytecode, "operations": 1, "package": package}
 
     def measure(  # noqa: PLR0913 - the fields of a mode, and what the sampler does
         self, threads: int, *, processes: bool = False, immortal: Sequence[int] = (), everything: bool = False,
