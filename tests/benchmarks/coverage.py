@@ -326,7 +326,7 @@ def majority(tables: int) -> Iterator[Row]:
 
 
 def fits(tables: int) -> Iterator[Row]:
-    """Return the coverage of fitted numbers, and how often a fastest number of workers is told; with 1 to 8 workers."""
+    """Return the coverage of fitted numbers; with 1 to 8 workers."""
     for sigma, kappa in ((0.05, 0.0), (0.05, 0.004), (0.19, 0.0225)):
         for rounds in (3, 4, 6, 12):
             draw = random.Random(f"fits {kappa} {rounds}")
@@ -335,8 +335,7 @@ def fits(tables: int) -> Iterator[Row]:
             held = {name: fmean(found.lo <= truth <= found.hi for each in made if (found := getattr(each, name)))
                     for name, truth in (("serial", sigma), ("sigma", sigma), ("kappa", kappa))}
             yield {"true_sigma": sigma, "true_kappa": kappa, "rounds": rounds, "fits": len(made),
-                   "serial": nan if kappa else held["serial"], "sigma": held["sigma"], "kappa": held["kappa"],
-                   "peak_told": fmean(each.peak is not None for each in made)}
+                   "serial": nan if kappa else held["serial"], "sigma": held["sigma"], "kappa": held["kappa"]}
 
 
 def twins(tables: int) -> Iterator[Row]:

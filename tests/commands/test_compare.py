@@ -291,7 +291,7 @@ def test_two_runs_in_which_everything_moved_alike_are_not_judged(runs, capsys):
     assert call("A", "B", "--fail-on", "5%") == 3
     captured = capsys.readouterr()
     said = " ".join(captured.out.split())
-    assert "most workloads moved together, to 0.71x" in said
+    assert "most workloads moved the same way, in the median to 0.71x" in said
     assert "The builds look the same in both runs" in said
     assert "24 cells compared: 24 cannot tell (24 from the common shift)" in said
     assert "24 cannot be told from the common shift" in captured.err
@@ -305,7 +305,7 @@ def test_shift_of_half_of_the_workloads_is_not_called_that_of_most(runs, capsys)
     call("A", "B")
     said = " ".join(capsys.readouterr().out.split())
     assert "the workloads may have moved together, in the median to 0.86x" in said
-    assert "most workloads moved together" not in said
+    assert "most workloads moved the same way" not in said
     call("A", "B", "--json")
     assert [each["of_most"] for each in json.loads(capsys.readouterr().out)["shifts"]] == [False]
 

@@ -332,8 +332,10 @@ def _fit(fit: ScalingFit) -> dict[str, Any]:
     scaling = fit.scaling
     return {
         "model": fit.runner, "build": fit.build, "worker_counts": list(scaling.counts),
-        "amdahl_serial": _estimate(scaling.serial), "usl_contention": _estimate(scaling.sigma),
-        "usl_coherence": _estimate(scaling.kappa), "notes": [note.text for note in scaling.notes],
+        "amdahl_serial": _estimate(scaling.serial if scaling.amdahl_fits else None),
+        "usl_contention": _estimate(scaling.sigma if scaling.usl_fits else None),
+        "usl_coherence": _estimate(scaling.kappa if scaling.usl_fits else None),
+        "notes": [note.text for note in scaling.notes],
     }
 
 

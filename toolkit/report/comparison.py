@@ -347,7 +347,7 @@ def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sam
     else:
         ends = (shift.workloads[0], shift.workloads[-1])
         slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
-        how = "most workloads moved together, to" if shift.of_most else (
+        how = "most workloads moved the same way, in the median to" if shift.of_most else (
             "the workloads may have moved together, in the median to")
         moved = (f"{clock} {cells}: {how} {ratio} the speed in {sample} that they have in {baseline}; "
                  f"all range from {slowest} to {fastest}")

@@ -102,20 +102,19 @@ def _edge_text(scaling: Scaling) -> str:
 
 
 def _fit_text(scaling: Scaling) -> str:
-    """Return the fitted numbers, without those that every resample agreed on: they have no interval, see `certain`."""
+    """Return the numbers of the laws that fit, without those that have no interval, see `certain`; "" if none."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
-    if not scaling.described:
-        return "; ".join(note.text for note in scaling.notes)
-    peak = f", by the fit slower from about N = {scaling.peak:.0f} on" if scaling.peak else ""
-    notes = "".join(f"; {note.text}" for note in scaling.notes)
     usl = ", ".join(
         f"{name} {estimate_text(each)}"
-        for name, each in (("contention", scaling.sigma), ("coherence", scaling.kappa)) if not each.certain
+        for name, each in (("contention", scaling.sigma), ("coherence", scaling.kappa))
+        if scaling.usl_fits and not each.certain
     )
-    amdahl = "" if scaling.serial.certain else f"Amdahl: {estimate_text(scaling.serial)} serial"
-    parts = [part for part in (amdahl, usl and f"USL: {usl}{peak}") if part]
-    return f"{'; '.join(parts)}{notes}" if parts else ""
+    amdahl = scaling.amdahl_fits and not scaling.serial.certain and f"Amdahl: {estimate_text(scaling.serial)} serial"
+    parts = [part for part in (amdahl, usl and f"USL: {usl}") if part]
+    if not parts and scaling.amdahl_fits and scaling.usl_fits:
+        return ""
+    return "; ".join([*parts, *(note.text for note in scaling.notes)])
 
 
 def title_text(what: WorkloadTable | Cell) -> str:

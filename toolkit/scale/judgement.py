@@ -260,8 +260,7 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     doubt = None
     if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST
-    elif (evidence.collected and without is not None and without.hi >= CONTRAST
-            and gain(two * without.hi, two, 1.0) >= EXPLAINS):
+    elif evidence.collected and (without is None or gain(two * without.hi, two, 1.0) >= EXPLAINS):
         doubt = Doubt.COLLECTOR
     elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
         doubt = Doubt.YIELDING

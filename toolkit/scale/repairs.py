@@ -127,12 +127,12 @@ DOUBTS = {
                     "function in which the suspected code takes more of the time",
     Doubt.COLLECTOR: "whether the garbage collector is in the way cannot be told: without it, the interval of the gain "
                      "is too wide; try again on a quieter machine",
-    Doubt.CHANGES: "looks that are seconds apart give different answers, so the machine changes, as a virtual one does "
-                   "whose host moves its cores; measure several times, or on another machine",
+    Doubt.CHANGES: "looks that are seconds apart give different answers: the share is near 0.8, or the machine "
+                   "changes, as a virtual one does whose host moves its cores; measure again, or on another one",
     Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "
                     "then; try again on a quieter machine",
-    Doubt.SET: "reference counts are in the way, but no small set of objects explains it; try again on a quieter "
-               "machine, or with a smaller part of the work",
+    Doubt.SET: "reference counts are in the way, but no small set of objects was found that explains it; try again on "
+               "a quieter machine, or with a smaller part of the work",
     Doubt.REFUSED: "objects of this build cannot be made immortal, so counts can be neither blamed nor acquitted",
     Doubt.RESULTS: "results change when objects are immortal, so that experiment says nothing here",
 }

@@ -9,6 +9,7 @@ from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import (
     COUNTS_GAIN,
+    LOCKED,
     LOST,
     SCALES,
     SURELY_SCALES,
@@ -136,9 +137,9 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
         most = percent(counts_explain(evidence)[1])
         yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
-               f"counts explain at most {most} of the loss. No lock of an object was seen held. The rest is "
-               "in the interpreter or in C code, such as stop-the-world pauses, the lock on types, or the allocator: "
-               "which, it does not tell.")
+               f"counts explain at most {most} of the loss. No lock of an object was seen held often enough "
+               f"to matter (in {percent(LOCKED)} of looks). The rest is probably in the interpreter or in C code, such "
+               "as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
@@ -185,13 +186,14 @@ def _without_text(without: float, found: ScalingInvestigation) -> str:
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
     """Yield why a trial below the ceiling is a gain all the same, or shows none."""
     own = trial.of_copies
-    if own is not None and own.ratio >= SCALES and own.lo >= SURELY_SCALES:
-        yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so hardly "
-               "anything is shared any more: a call on a copy takes longer, also in one thread. Attributes of an "
-               "instance that copy or pickle made can be slower than those of one that its class made: make it by the "
-               "class in each thread.")
+    reached = trial.of_ceiling
+    if own is not None and reached and own.ratio >= SCALES and own.lo >= max(SURELY_SCALES, reached.hi):
+        yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so at most "
+               f"{percent(max(1 - own.lo, 0.0))} is still lost by sharing: a call on a copy takes longer by itself. "
+               "Attributes of an instance that copy or pickle made can be slower than those of one that its class "
+               "made: make it by the class in each thread.")
     elif found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without and not trial.gained:
-        yield ("So this trial does not show what the repair gains, although counts of what is named are the cause: "
+        yield ("So this trial does not show what the repair gains, although counts of what is named are in the way: "
                "measure your program with the change.")
     elif trial.of_ceiling and trial.of_ceiling.ratio < SCALES:
         yield "What it still lacks is not explained: make the change, and measure again."
@@ -275,7 +277,7 @@ def function_summary(answer: ScalingAnswer) -> Iterator[str]:
 
 
 def build_contrast(verdicts: Mapping[str, str], versions: Mapping[str, str]) -> Iterator[str]:
-    """Yield which builds do not lose what others lose, if there are such.
+    """Yield which builds scale where others do not, if there are such.
 
     Args:
         verdicts: By build; those without one are missing.
@@ -286,9 +288,10 @@ def build_contrast(verdicts: Mapping[str, str], versions: Mapping[str, str]) -> 
     if lost and kept:
         last = max(version_key(versions[label]) for label in lost)
         newer = [label for label in kept if version_key(versions[label]) > last]
-        repair = f": {list_text(newer)} {inflect(len(newer), 'is a repair', 'are repairs')}, too" if newer else ""
-        yield (f"{list_text(kept)} {inflect(len(kept), 'does', 'do')} not lose what {list_text(lost)} "
-               f"{inflect(len(lost), 'loses', 'lose')}{repair}.")
+        repairs = inflect(len(newer), "a repair", "repairs")
+        repair = f": {list_text(newer)} may be {repairs}, too" if newer else ""
+        yield (f"{list_text(kept)} {inflect(len(kept), 'scales', 'scale')} where {list_text(lost)} "
+               f"{inflect(len(lost), 'does', 'do')} not{repair}.")
 
 
 def _in_short(each: BuildScaling) -> str:

@@ -53,24 +53,9 @@ class Scaling:
     serial: FittedValue | None = None   # Amdahl's serial fraction, 0..1
     sigma: FittedValue | None = None    # USL contention, >= 0
     kappa: FittedValue | None = None    # USL coherence, >= 0
-    misfit: float | None = None      # largest relative error of the USL curve at a measured count
+    amdahl_fits: bool = False           # its curve comes near to all measured times
+    usl_fits: bool = False              # likewise
     notes: tuple[Note, ...] = ()
-
-    @property
-    def described(self) -> bool:
-        """Return True if the USL's curve comes near to all measured times; Amdahl's law is a case of it."""
-        return self.misfit is not None and self.misfit <= GOOD_FIT
-
-    @property
-    def peak(self) -> float | None:
-        """Return the worker count beyond which more workers are slower by the USL; None: none of those measured is.
-
-        A peak beyond the measured counts would be extrapolated: the fits of curves that have none show one, too.
-        """
-        if self.sigma is None or self.kappa is None or self.kappa.lo <= 0 or not self.described:
-            return None
-        peak = sqrt(max(0.0, 1 - self.sigma.value) / self.kappa.value)
-        return peak if peak <= self.counts[-1] else None
 
 
 def efficiency(speedup: float, workers: int) -> float:
@@ -114,8 +99,8 @@ def fit_scaling(
     serial = _estimate(min(1.0, whole[0]), [min(1.0, fit[0]) for fit in fits], confidence, stretch, most=1.0)
     sigma, kappa = (_estimate(whole[i], [fit[i] for fit in fits], confidence, stretch) for i in (1, 2))
     return Scaling(
-        counts=counts, rounds=count, serial=serial, sigma=sigma, kappa=kappa, misfit=whole[3],
-        notes=_slowdown_notes(whole[0], whole[3]),
+        counts=counts, rounds=count, serial=serial, sigma=sigma, kappa=kappa, amdahl_fits=whole[3] <= GOOD_FIT,
+        usl_fits=whole[4] <= GOOD_FIT, notes=_misfit_notes(whole[0], *whole[3:]),
     )
 
 
@@ -130,14 +115,23 @@ def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
     return None
 
 
-def _slowdown_notes(serial: float, misfit: float) -> tuple[Note, ...]:
-    notes = []
+def _misfit_notes(serial: float, amdahl: float, usl: float) -> tuple[Note, ...]:
+    """Return what the laws do not describe.
+
+    Args:
+        serial: Amdahl's serial fraction.
+        amdahl: The largest relative error of its curve at a measured count.
+        usl: That of the USL's.
+    """
     if serial > 1 + GOOD_FIT:   # above 1 by less is a flat curve with noise
-        notes.append(Note(text="slower with more workers than with one, which Amdahl's law cannot describe"))
-    if misfit > GOOD_FIT:
-        notes.append(Note(text="neither Amdahl's law nor the USL describes it: the curve misses a measured time by "
-                          f"{misfit * 100:.0f} %"))
-    return tuple(notes)
+        return (Note(text="slower with more workers than with one, which Amdahl's law cannot describe"),)
+    if max(amdahl, usl) <= GOOD_FIT:
+        return ()
+    if min(amdahl, usl) > GOOD_FIT:
+        return (Note(text=f"Amdahl's law misses a measured time by {amdahl * 100:.0f} % and the USL misses one by "
+                          f"{usl * 100:.0f} %, so they say nothing here"),)
+    name, misfit = ("Amdahl's law", amdahl) if amdahl > usl else ("the USL", usl)
+    return (Note(text=f"{name} misses a measured time by {misfit * 100:.0f} %, so it says nothing here"),)
 
 
 def _shape(seconds: Sequence[float]) -> list[float]:
@@ -145,17 +139,18 @@ def _shape(seconds: Sequence[float]) -> list[float]:
     return [t / scale for t in seconds]
 
 
-def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Return Amdahl's serial fraction (above 1: a slow-down), and the USL's sigma, kappa and largest relative error."""
+def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float, float]:
+    """Return Amdahl's serial fraction (above 1: a slow-down), the USL's sigma and kappa, and how much each misses."""
     occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
     contention = [float(n - 1) for n in counts]
     coherence = [float(n * (n - 1)) for n in counts]
     constant = [1.0] * len(counts)
     alone, serial = _least_squares([constant, contention], occupied)
     one, sigma, kappa = _least_squares([constant, contention, coherence], occupied)
+    law = [alone + serial * a for a in contention]
     curve = [one + sigma * a + kappa * b for a, b in zip(contention, coherence, strict=True)]
-    misfit = max(abs(c - y) / y for c, y in zip(curve, occupied, strict=True))
-    return serial / alone, sigma / one, kappa / one, misfit
+    amdahl, usl = (max(abs(c - y) / y for c, y in zip(each, occupied, strict=True)) for each in (law, curve))
+    return serial / alone, sigma / one, kappa / one, amdahl, usl
 
 
 def _least_squares(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:

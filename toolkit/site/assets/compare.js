@@ -475,7 +475,7 @@ window.gilscopeRuns = {};
     }
     const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
-    const moved = shift.ofMost ? "most workloads moved together, to"
+    const moved = shift.ofMost ? "most workloads moved the same way, in the median to"
       : "the workloads may have moved together, in the median to";
     return `${CLOCKS[shift.clock]} ${cells}: ${moved} ${ratio} the speed in ${right.label} that they have `
       + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
