@@ -136,7 +136,7 @@ def judge(evidence: ScalingEvidence) -> Judgement:
 
 
 def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
-    """Return what later looks leave of a judgement: a host that moves the cores of a virtual machine changes it."""
+    """Return what later looks leave of a judgement: near `SCALES` or on a machine that changes, they may contradict."""
     later = {_verdict(replace(evidence, of_ceiling=each.of_ceiling, speedup=each.speedup, immortal=None))[0]
              for each in evidence.later}
     if judgement.verdict is ScalingVerdict.SCALES and later & LOST:

@@ -125,8 +125,8 @@ DOUBTS = {
     Doubt.CONTRAST: "whether reference counts are in the way cannot be told: with every object immortal, the interval "
                     "of the gain is too wide, or the loss is too small; try again on a quieter machine, or with a "
                     "function in which the suspected code takes more of the time",
-    Doubt.COLLECTOR: "whether the garbage collector is in the way cannot be told: without it, the interval of the gain "
-                     "is too wide; try again on a quieter machine",
+    Doubt.COLLECTOR: "whether the garbage collector is in the way cannot be told: without it, the gain was not "
+                     "measured, or its interval is too wide; try again on a quieter machine",
     Doubt.CHANGES: "looks that are seconds apart give different answers: the share is near 0.8, or the machine "
                    "changes, as a virtual one does whose host moves its cores; measure again, or on another one",
     Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "

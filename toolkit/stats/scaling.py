@@ -99,8 +99,9 @@ def fit_scaling(
     serial = _estimate(min(1.0, whole[0]), [min(1.0, fit[0]) for fit in fits], confidence, stretch, most=1.0)
     sigma, kappa = (_estimate(whole[i], [fit[i] for fit in fits], confidence, stretch) for i in (1, 2))
     return Scaling(
-        counts=counts, rounds=count, serial=serial, sigma=sigma, kappa=kappa, amdahl_fits=whole[3] <= GOOD_FIT,
-        usl_fits=whole[4] <= GOOD_FIT, notes=_misfit_notes(whole[0], *whole[3:]),
+        counts=counts, rounds=count, serial=serial, sigma=sigma, kappa=kappa,
+        amdahl_fits=whole[3] <= GOOD_FIT and whole[0] <= 1 + GOOD_FIT, usl_fits=whole[4] <= GOOD_FIT,
+        notes=_misfit_notes(whole[0], *whole[3:]),
     )
 
 
