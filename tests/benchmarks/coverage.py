@@ -14,6 +14,8 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
 - shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
   one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
 - majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
+- near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, with intervals of 10 %, by a single
+  look and with two later ones
 - fits: how often the intervals of fits of Amdahl's law and the USL hold the truth; processes differ by 2 %
 - twins: how often A/A arms widen what is right, and what is too narrow
 
@@ -31,13 +33,15 @@ from math import exp, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.scale.investigation import LATER_LOOKS
+from gilscope.toolkit.scale.judgement import LaterLook, ScalingEvidence, ScalingVerdict, Span, judge, lasting
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.common_shift import (
     BuildWorkload,
     ShiftedRatio,
-    _most_moved,
-    _some_moved,
     common_shift,
+    most_moved,
+    some_moved,
     without_shift,
 )
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
@@ -321,8 +325,28 @@ def majority(tables: int) -> Iterator[Row]:
     for workloads, moved in ((3, 1), (4, 1), (4, 2), (8, 3), (8, 4), (12, 6)):
         draw = random.Random(f"majority {workloads} {moved}")
         chances = [[0.0] * moved + [draw.random() for _ in range(workloads - moved)] for _ in range(50 * tables)]
-        yield {"workloads": workloads, "moved": moved, "shift": fmean(map(_some_moved, chances)),
-               "of_most": fmean(map(_most_moved, chances))}
+        yield {"workloads": workloads, "moved": moved, "shift": fmean(map(some_moved, chances)),
+               "of_most": fmean(map(most_moved, chances))}
+
+
+def near(tables: int) -> Iterator[Row]:
+    """Return the verdicts on a machine that does not change, with normal errors."""
+    def seen(draw: random.Random, truth: float) -> Span:
+        center = truth * exp(draw.gauss(0, 0.1 / 1.96))
+        return Span(ratio=center, lo=center / exp(0.1), hi=center * exp(0.1))
+
+    for truth in (0.74, 0.77, 0.8, 0.83):
+        draw = random.Random(f"near {truth}")
+        speedup = Span(ratio=1.5, lo=1.4, hi=1.6)
+        made = []
+        for _ in range(50 * tables):
+            found = ScalingEvidence(
+                threads=2, clean_seconds=1.0, enough=True, of_ceiling=seen(draw, truth), speedup=speedup, ceiling=None,
+                later=tuple(LaterLook(of_ceiling=seen(draw, truth), speedup=speedup) for _ in range(LATER_LOOKS)))
+            made.append((judge(found).verdict, lasting(judge(found), found).verdict))
+        yield {"truth": truth, **{f"{verdict}{name}": fmean(each[place] is verdict for each in made)
+                                  for place, name in enumerate((", 1", ", 3"))
+                                  for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
 
 
 def fits(tables: int) -> Iterator[Row]:
@@ -356,7 +380,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "two runs": two, "shift": shift, "majority": majority, "fits": fits, "twins": twins,
+    "best": sets, "two runs": two, "shift": shift, "majority": majority, "near": near, "fits": fits, "twins": twins,
 }
 
 

@@ -148,6 +148,12 @@ def test_session_that_a_cell_lacks_is_left_out():
     assert (seen.sessions, seen.rounds, seen.significance()) == (2, 8, "faster")
 
 
+@pytest.mark.parametrize(("sessions", "about"), [
+    (1, "any verdict is false"), (2, "any verdict about these 2 sessions is false"), (3, "any verdict is false")])
+def test_error_probability_of_two_sessions_is_about_these(sessions, about):
+    assert about in " ".join(terminal.render(overview_document(make(sessions))).split())
+
+
 @pytest.mark.parametrize(("sessions", "scope"), [
     (1, "in this session"), (2, "in these 2 sessions"), (3, "over 3 sessions begun within 4 hours"),
 ])

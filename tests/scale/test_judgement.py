@@ -60,6 +60,7 @@ def test_cause_of_a_loss(of_ceiling, immortal, held, obstacle):
     (0.50, {"immortal": Span(ratio=1.18, lo=1.14, hi=1.22)}, None),       # a fifth of the loss at most
     (0.50, {"immortal": Span(ratio=0.97, lo=0.74, hi=1.27), "collected": True}, Doubt.CONTRAST),
     (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": True}, Doubt.COLLECTOR),
+    (0.50, {"no_collector": None, "collected": True}, Doubt.COLLECTOR),                       # not measured
     (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": False}, None),     # it never ran
     (0.50, {"no_collector": Span(ratio=1.2, lo=1.05, hi=1.35), "collected": True}, None),     # a third of the loss
 ])

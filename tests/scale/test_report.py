@@ -183,6 +183,37 @@ def test_loss_that_is_not_of_the_objects_says_how_much_counts_may_explain():
     assert "it is 1.00 [0.90, 1.10] times as fast: reference counts explain at most 10 % of the loss" in text
 
 
+def test_trial_that_stays_below_the_ceiling_leaves_the_rest_open():
+    rest = "What it still lacks is not explained"
+    assert rest in said(trials=(trial(0.7),))
+    assert rest not in said(trials=(trial(0.85),))
+
+
+@pytest.mark.parametrize(("immortal", "counts"), [
+    (Span(ratio=1.4, lo=1.3, hi=1.5), True), (Span(ratio=1.4, lo=0.9, hi=2.0), False), (None, False)])
+def test_share_of_a_lock_is_not_known_and_counts_beside_it_are_told(immortal, counts):
+    lock = BlamedObject(name="app.LOCK", kind="lock", type="_thread.lock", held=0.3)
+    text = said(judgement=Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.LOCK), objects=(lock,),
+                explained=None, without=None, evidence=replace(slower_investigation().evidence, immortal=immortal))
+    assert "How much of the loss is the lock's is not known" in text
+    assert ("Reference counts cost something, too: with every object immortal, it is 1.40" in text) is counts
+
+
+@pytest.mark.parametrize(("dealt", "name", "told"), [
+    (True, "argument cart", True), (False, "argument cart", False), (True, "app.CONFIG", False)])
+def test_payloads_that_one_thread_made_say_why_they_are_in_the_way(dealt, name, told):
+    found = slower_investigation()
+    text = said(objects=(replace(found.objects[0], name=name),), loaded=replace(found.loaded, payloads=6, dealt=dealt))
+    assert ("One thread made them all" in text) is told
+
+
+def test_objects_of_an_unsure_verdict_are_told_as_those_that_are_in_the_way_when_it_loses():
+    unsure = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.CHANGES)
+    text = said(judgement=unsure)
+    assert "unsure, as looks that are seconds apart differ; in the way when it loses: reference counts of app" in text
+    assert "Unsure: looks that are seconds apart give different answers" in text
+
+
 def test_summary_names_the_gain_of_the_repair_and_open_objects():
     def in_short(**changes):
         return answer_summary(make_answer(slower_investigation(**changes)))[0]

@@ -8,8 +8,8 @@ import pytest
 from gilscope.toolkit.stats.common_shift import (
     TYPICAL_SHIFT,
     BuildWorkload,
-    _most_moved,
     common_shift,
+    most_moved,
     without_shift,
 )
 from gilscope.toolkit.stats.noise import pool_noise
@@ -133,7 +133,7 @@ def test_workloads_that_are_no_majority_are_seldom_taken_for_one(workloads, move
     # 0.35 percentage points.
     draw = random.Random(1)
     chances = ([0.0] * moved + [draw.random() for _ in range(workloads - moved)] for _ in range(2000))
-    assert sum(map(_most_moved, chances)) <= 0.036 * 2000
+    assert sum(map(most_moved, chances)) <= 0.036 * 2000
 
 
 @pytest.mark.parametrize("workloads", [1, 2])

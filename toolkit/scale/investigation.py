@@ -98,8 +98,8 @@ def investigate(
     return _Investigator(process, loaded, threads, clock, rest).run()
 
 
-def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, float]:
-    """Measure a few rounds of threads, processes and one thread, for a verdict without its cause.
+def take_a_look(process: ZygoteProcess, threads: int, count: int = ROUNDS) -> tuple[ScalingEvidence, float]:
+    """Measure `count` rounds of threads, processes and one thread, for a verdict without its cause.
 
     Returns:
         The evidence, and the seconds of a call in one thread; 0.0 if no such call was undisturbed.
@@ -109,7 +109,7 @@ def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, 
         LostZygoteError: The process has ended.
     """
     rounds = ScalingRounds(process, compared_modes(threads))
-    rounds.take(ROUNDS)
+    rounds.take(count)
     rate = rounds.total(ONE).rate
     return evidence_of(rounds, threads), 1 / rate if rate else 0.0
 
@@ -182,12 +182,10 @@ class _Investigator:
             measurements=self._process.measurements, seconds=self._clock() - self._began)
 
     def _later_looks(self) -> Iterator[LaterLook]:
-        """Yield what threads reach some seconds later, as far as it could be measured."""
+        """Yield the later looks that have enough clean time."""
         for _ in range(LATER_LOOKS):
             self._rest(REST)
-            rounds = ScalingRounds(self._process, compared_modes(self._threads))
-            rounds.take(CAUSE_ROUNDS)
-            seen = evidence_of(rounds, self._threads)
+            seen, _ = take_a_look(self._process, self._threads, CAUSE_ROUNDS)
             if seen.enough and seen.of_ceiling is not None and seen.speedup is not None:
                 yield LaterLook(of_ceiling=seen.of_ceiling, speedup=seen.speedup)
 

@@ -77,7 +77,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterLook:
-    """What threads reached some seconds later."""
+    """The share of the ceiling and the speed-up, measured again some seconds after the verdict."""
 
     of_ceiling: Span      # threads against processes in the same moments
     speedup: Span         # threads against one
@@ -136,7 +136,11 @@ def judge(evidence: ScalingEvidence) -> Judgement:
 
 
 def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
-    """Return what later looks leave of a judgement: near `SCALES` or on a machine that changes, they may contradict."""
+    """Return the judgement that later looks support: near `SCALES`, or on a machine that changes, they may not.
+
+    A verdict that a look contradicts is unsure.  Threads are slower than one, and hardware is the limit, only if no
+    look denies it.
+    """
     later = {_verdict(replace(evidence, of_ceiling=each.of_ceiling, speedup=each.speedup, immortal=None))[0]
              for each in evidence.later}
     if judgement.verdict is ScalingVerdict.SCALES and later & LOST:
@@ -250,13 +254,12 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
             and gain(two * without.ratio, two, 1.0) >= EXPLAINS
             and beside is not None and beside <= BESIDE_COLLECTOR):
         return Obstacle.COLLECTOR, None
-    gained = gain(two * evidence.immortal.ratio, two, 1.0)
+    gained, at_most = counts_explain(evidence)
     enough = COUNTS_GAIN_BESIDE_LOCK if lock else COUNTS_GAIN
     if evidence.immortal.ratio >= CONTRAST and gained >= enough:
         return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
     if lock:
         return Obstacle.LOCK, None
-    _, at_most = counts_explain(evidence)
     doubt = None
     if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST

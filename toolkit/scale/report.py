@@ -221,7 +221,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 
 
 def _beside_lock(found: ScalingInvestigation) -> Iterator[str]:
-    """Yield what a lock that was seen held does not tell."""
+    """Yield that the lock's share of the loss is unknown, and whether reference counts cost something, too."""
     immortal = found.evidence.immortal
     counts = ""
     if immortal is not None and immortal.lo > 1 and counts_explain(found.evidence)[0] >= COUNTS_GAIN:

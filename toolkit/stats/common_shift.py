@@ -188,9 +188,9 @@ def common_shift[Key: Hashable](
         clock: The name of the clock.
     """
     blocks = _blocks(ratios, places)
-    if not _moved_together(blocks, _some_moved):
+    if not _moved_together(blocks, some_moved):
         return None
-    of_most = _moved_together(blocks, _most_moved)
+    of_most = _moved_together(blocks, most_moved)
     workloads = _workloads(blocks)
     workloads.sort(key=lambda each: each.center)
     if len(workloads) < ENOUGH:
@@ -276,7 +276,7 @@ def _chance(block: _Block, way: int) -> float:
     return outside if block.center * way > 0 else 1 - outside
 
 
-def _some_moved(chances: Sequence[float]) -> bool:
+def some_moved(chances: Sequence[float]) -> bool:
     """Return True if a majority of p-values is smaller than chance explains if no workload moved."""
     count = len(chances)
     least = count // 2 + 1
@@ -285,7 +285,7 @@ def _some_moved(chances: Sequence[float]) -> bool:
     return at_least <= (1 - CONFIDENCE) / 2
 
 
-def _most_moved(chances: Sequence[float]) -> bool:
+def most_moved(chances: Sequence[float]) -> bool:
     """Return True if a majority of workloads moved: a test of the partial conjunction, two-sided with both ways.
 
     If no majority moved, at least n - u + 1 of n workloads did not.  Their p-values are at most the n - u + 1 largest,

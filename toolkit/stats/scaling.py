@@ -117,22 +117,24 @@ def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
 
 
 def _misfit_notes(serial: float, amdahl: float, usl: float) -> tuple[Note, ...]:
-    """Return what the laws do not describe.
+    """Return notes on the laws whose curves miss a measured time.
 
     Args:
         serial: Amdahl's serial fraction.
         amdahl: The largest relative error of its curve at a measured count.
         usl: That of the USL's.
     """
+    notes = []
     if serial > 1 + GOOD_FIT:   # above 1 by less is a flat curve with noise
-        return (Note(text="slower with more workers than with one, which Amdahl's law cannot describe"),)
-    if max(amdahl, usl) <= GOOD_FIT:
-        return ()
-    if min(amdahl, usl) > GOOD_FIT:
+        notes.append("slower with more workers than with one, which Amdahl's law cannot describe")
+    elif min(amdahl, usl) > GOOD_FIT:
         return (Note(text=f"Amdahl's law misses a measured time by {amdahl * 100:.0f} % and the USL misses one by "
                           f"{usl * 100:.0f} %, so they say nothing here"),)
-    name, misfit = ("Amdahl's law", amdahl) if amdahl > usl else ("the USL", usl)
-    return (Note(text=f"{name} misses a measured time by {misfit * 100:.0f} %, so it says nothing here"),)
+    elif amdahl > GOOD_FIT:
+        notes.append(f"Amdahl's law misses a measured time by {amdahl * 100:.0f} %, so it says nothing here")
+    if usl > GOOD_FIT:
+        notes.append(f"the USL misses a measured time by {usl * 100:.0f} %, so it says nothing here")
+    return tuple(Note(text=text) for text in notes)
 
 
 def _shape(seconds: Sequence[float]) -> list[float]:
