@@ -92,7 +92,7 @@ def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS)
     if sessions >= FEWEST:
         own = own_deviation([speedups], {})
         shifts = joint_shift(speedups), joint_shift(costs)
-        own_together, workers, builds = confidences(CONFIDENCE, 1, 1)
+        own_together, workers, builds = confidences(CONFIDENCE, 1, workers=True)
     confidence = simultaneous(JUDGED, own_together)
     false = 0
     for (_, pair), parts in known.items():

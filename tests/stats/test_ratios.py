@@ -89,6 +89,7 @@ def test_simultaneous_intervals_hold_together(count):
     (ratio(log(1.10), 0.04, floor=0.14), "cannot tell"),
     (ratio(log(1.01), 0.015), "same"),       # up to 1.0253
     (ratio(log(1.01), 0.025), "cannot tell"),         # up to 1.0356
+    (ratio(log(1.01), 0.015, floor=0.04), "cannot tell"),   # two measurements of one cell differ by more
     (ratio(log(1.4), 0.45), "cannot tell"),           # between 0.9 and 2.2
     (ratio(log(1.9), 0.03, rounds=2), "cannot tell"),  # two rounds agree by chance
     (ratio(0.0, inf), "cannot tell"),

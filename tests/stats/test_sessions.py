@@ -117,11 +117,15 @@ def test_verdict_adds_the_joint_part_at_its_own_share_of_the_error():
 
 
 def test_shares_of_a_tables_error_add_up():
-    own, workers, builds = confidences(0.95, 1, 2)
+    own, workers, builds = confidences(0.95, 2, workers=True)
     assert (1 - own) + (1 - workers) + 2 * (1 - builds) == pytest.approx(0.05)
     assert 1 - own == pytest.approx(0.05 * (1 - JOINT_SHARE))
-    own, workers, _ = confidences(0.95, 1, 0)   # one build: the shift of workers has all of that part
+    own, workers, _ = confidences(0.95, 0, workers=True)   # one build: the shift of workers has all of that part
     assert (1 - own) + (1 - workers) == pytest.approx(0.05)
+
+
+def test_pairs_have_all_of_the_error_where_nothing_shifts():
+    assert confidences(0.95, 0, workers=False)[0] == pytest.approx(0.95)
 
 
 def test_session_that_lacks_a_pair_is_no_session_of_it():

@@ -332,9 +332,9 @@ def _fit(fit: ScalingFit) -> dict[str, Any]:
     scaling = fit.scaling
     return {
         "model": fit.runner, "build": fit.build, "worker_counts": list(scaling.counts),
-        "amdahl_serial": _estimate(scaling.serial if scaling.amdahl_fits else None),
-        "usl_contention": _estimate(scaling.sigma if scaling.usl_fits else None),
-        "usl_coherence": _estimate(scaling.kappa if scaling.usl_fits else None),
+        "amdahl_serial": _estimate(scaling.serial),
+        "usl_contention": _estimate(scaling.sigma),
+        "usl_coherence": _estimate(scaling.kappa),
         "notes": [note.text for note in scaling.notes],
     }
 

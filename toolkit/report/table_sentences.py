@@ -77,20 +77,23 @@ def times_scope(comparisons: Iterable[Comparison | None]) -> tuple[str, ...]:
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
-    """Return a line for each fit, and a line for each reason why models could not be fitted."""
-    fitted: list[str] = []
-    reasons: dict[str, list[str]] = {}
+    """Return a line for each text about fits, with the names of those that it is about unless it is about all."""
+    names: dict[str, list[str]] = {}
     for each in fits:
-        name = f"{each.runner} on {each.build}"
-        if each.scaling.sigma is None:
-            reasons.setdefault(each.scaling.notes[0].text, []).append(name)
-        elif text := _fit_text(each.scaling):
-            fitted.append(f"{name}: {text}")
-        else:
-            reasons.setdefault(_edge_text(each.scaling), []).append(name)
-    if not fitted and len(reasons) == 1:
-        return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
-    return (*fitted, *(f"{list_text(names)}: {reason}" for reason, names in reasons.items()))
+        names.setdefault(_fit_text(each.scaling), []).append(f"{each.runner} on {each.build}")
+    if len(fits) > 1 and len(names) == 1:
+        return tuple(f"{text[0].upper()}{text[1:]}." for text in names)
+    return tuple(f"{list_text(those)}: {text}" for text, those in names.items())
+
+
+def _fit_text(scaling: Scaling) -> str:
+    """Return the numbers that have an interval, and the notes; without any, what the edges mean."""
+    serial, sigma, kappa = (estimate_text(each) if each is not None and each.has_interval else None
+                            for each in (scaling.serial, scaling.sigma, scaling.kappa))
+    usl = ", ".join(f"{name} {each}" for name, each in (("contention", sigma), ("coherence", kappa)) if each)
+    parts = [*filter(None, (serial and f"Amdahl: {serial} serial", usl and f"USL: {usl}")),
+             *(note.text for note in scaling.notes)]
+    return "; ".join(parts) or _edge_text(scaling)
 
 
 def _edge_text(scaling: Scaling) -> str:
@@ -99,22 +102,6 @@ def _edge_text(scaling: Scaling) -> str:
     if scaling.serial is not None and scaling.serial.value == 0:
         return f"no limit to scaling is visible up to {counts}"
     return f"more workers gain nothing up to {counts}"
-
-
-def _fit_text(scaling: Scaling) -> str:
-    """Return the numbers of the laws that fit, without those that have no interval, see `certain`; "" if none."""
-    if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
-        raise AssertionError("a fit has all three numbers or none")
-    usl = ", ".join(
-        f"{name} {estimate_text(each)}"
-        for name, each in (("contention", scaling.sigma), ("coherence", scaling.kappa))
-        if scaling.usl_fits and not each.certain
-    )
-    amdahl = scaling.amdahl_fits and not scaling.serial.certain and f"Amdahl: {estimate_text(scaling.serial)} serial"
-    parts = [part for part in (amdahl, usl and f"USL: {usl}") if part]
-    if not parts and scaling.amdahl_fits and scaling.usl_fits:
-        return ""
-    return "; ".join([*parts, *(note.text for note in scaling.notes)])
 
 
 def title_text(what: WorkloadTable | Cell) -> str:

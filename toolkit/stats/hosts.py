@@ -144,7 +144,7 @@ class PooledRatio:
 
     @property
     def between(self) -> float:
-        """Return the standard deviation between the hosts' own ratios, as a share; 0: no difference is significant."""
+        """Return the standard deviation between the hosts' own ratios, as a share; 0: no more than their errors."""
         return expm1(self.effects.between)
 
     @property

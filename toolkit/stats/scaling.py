@@ -39,22 +39,39 @@ class FittedValue:
     hi: float
 
     @property
-    def certain(self) -> bool:
-        """Return True if all resamples agree: the value is at its bound, or the data are too few."""
-        return self.lo == self.hi
+    def has_interval(self) -> bool:
+        """Return False if all resamples agree, as they do where the value is at its bound."""
+        return self.lo < self.hi
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Curves:
+    """The parameters of both models that come nearest to some times, and how near they come."""
+
+    serial: float         # above 1: a slow-down
+    sigma: float
+    kappa: float
+    amdahl_error: float   # the largest relative one at a measured count
+    usl_error: float
+
+    @property
+    def amdahl_fits(self) -> bool:
+        return self.amdahl_error <= GOOD_FIT and self.serial <= 1 + GOOD_FIT   # above 1 by less is flat, with noise
+
+    @property
+    def usl_fits(self) -> bool:
+        return self.usl_error <= GOOD_FIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """The parameters of both models for a cell's times over worker counts."""
+    """The parameters of both models for a cell's times over worker counts; None of one whose curve misses a time."""
 
     counts: tuple[int, ...]
     rounds: int
     serial: FittedValue | None = None   # Amdahl's serial fraction, 0..1
     sigma: FittedValue | None = None    # USL contention, >= 0
     kappa: FittedValue | None = None    # USL coherence, >= 0
-    amdahl_fits: bool = False           # its curve comes near to all measured times
-    usl_fits: bool = False              # likewise
     notes: tuple[Note, ...] = ()
 
 
@@ -77,7 +94,8 @@ def fit_scaling(
         seed: The seed of the resampling.
 
     Returns:
-        The fit; with fewer than four worker counts or three common rounds, a note with the reason.
+        The fit; a note with the reason instead of a model's parameters if its curve misses a measured time, or if there
+        are fewer than four worker counts or three common rounds.
 
     The bootstrap of a few rounds is too narrow, as it takes their spread for the true one and lacks Student's tails.
     Its distances from the estimate are stretched by both (Hesterberg 2015, "What Teachers Should Know about the
@@ -91,18 +109,20 @@ def fit_scaling(
     if reason := _obstacle(counts, rounds):
         return Scaling(counts=counts, rounds=len(rounds), notes=(Note(text=f"cannot fit: {reason}"),))
     shapes = [_shape([times[n][r] for n in counts]) for r in rounds]
+    whole, count = _fit(counts, shapes), len(rounds)
     draw = random.Random(seed)
-    fits = [_fit(counts, draw.choices(shapes, k=len(shapes))) for _ in range(RESAMPLES)]
-    whole = _fit(counts, shapes)
-    count = len(rounds)
+    fits = [_fit(counts, draw.choices(shapes, k=count)) for _ in range(
+        RESAMPLES if whole.amdahl_fits or whole.usl_fits else 0)]
     stretch = t_quantile(confidence, count - 1) / NORMAL.inv_cdf((1 + confidence) / 2) * sqrt(count / (count - 1))
-    serial = _estimate(min(1.0, whole[0]), [min(1.0, fit[0]) for fit in fits], confidence, stretch, most=1.0)
-    sigma, kappa = (_estimate(whole[i], [fit[i] for fit in fits], confidence, stretch) for i in (1, 2))
+
+    def fitted(name: str, most: float = inf) -> FittedValue:
+        value, *resampled = (min(most, getattr(each, name)) for each in (whole, *fits))
+        return _estimate(value, resampled, confidence, stretch, most)
+
     return Scaling(
-        counts=counts, rounds=count, serial=serial, sigma=sigma, kappa=kappa,
-        amdahl_fits=whole[3] <= GOOD_FIT and whole[0] <= 1 + GOOD_FIT, usl_fits=whole[4] <= GOOD_FIT,
-        notes=_misfit_notes(whole[0], *whole[3:]),
-    )
+        counts=counts, rounds=count, serial=fitted("serial", most=1.0) if whole.amdahl_fits else None,
+        sigma=fitted("sigma") if whole.usl_fits else None, kappa=fitted("kappa") if whole.usl_fits else None,
+        notes=_misfit_notes(whole))
 
 
 def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
@@ -116,24 +136,19 @@ def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
     return None
 
 
-def _misfit_notes(serial: float, amdahl: float, usl: float) -> tuple[Note, ...]:
-    """Return notes on the laws whose curves miss a measured time.
-
-    Args:
-        serial: Amdahl's serial fraction.
-        amdahl: The largest relative error of its curve at a measured count.
-        usl: That of the USL's.
-    """
+def _misfit_notes(curves: _Curves) -> tuple[Note, ...]:
+    """Return notes on the laws whose curves miss a measured time."""
+    amdahl, usl = (f"{error * 100:.0f} %" for error in (curves.amdahl_error, curves.usl_error))
     notes = []
-    if serial > 1 + GOOD_FIT:   # above 1 by less is a flat curve with noise
+    if curves.serial > 1 + GOOD_FIT:
         notes.append("slower with more workers than with one, which Amdahl's law cannot describe")
-    elif min(amdahl, usl) > GOOD_FIT:
-        return (Note(text=f"Amdahl's law misses a measured time by {amdahl * 100:.0f} % and the USL misses one by "
-                          f"{usl * 100:.0f} %, so they say nothing here"),)
-    elif amdahl > GOOD_FIT:
-        notes.append(f"Amdahl's law misses a measured time by {amdahl * 100:.0f} %, so it says nothing here")
-    if usl > GOOD_FIT:
-        notes.append(f"the USL misses a measured time by {usl * 100:.0f} %, so it says nothing here")
+    elif not (curves.amdahl_fits or curves.usl_fits):
+        return (Note(text=f"Amdahl's law misses a measured time by {amdahl} and the USL misses one by {usl}, so they "
+                          "say nothing here"),)
+    elif not curves.amdahl_fits:
+        notes.append(f"Amdahl's law misses a measured time by {amdahl}, so it says nothing here")
+    if not curves.usl_fits:
+        notes.append(f"the USL misses a measured time by {usl}, so it says nothing here")
     return tuple(Note(text=text) for text in notes)
 
 
@@ -142,8 +157,8 @@ def _shape(seconds: Sequence[float]) -> list[float]:
     return [t / scale for t in seconds]
 
 
-def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float, float]:
-    """Return Amdahl's serial fraction (above 1: a slow-down), the USL's sigma and kappa, and how much each misses."""
+def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> _Curves:
+    """Return the curves of both models that come nearest to the shapes' medians."""
     occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
     contention = [float(n - 1) for n in counts]
     coherence = [float(n * (n - 1)) for n in counts]
@@ -153,7 +168,7 @@ def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[floa
     law = [alone + serial * a for a in contention]
     curve = [one + sigma * a + kappa * b for a, b in zip(contention, coherence, strict=True)]
     amdahl, usl = (max(abs(c - y) / y for c, y in zip(each, occupied, strict=True)) for each in (law, curve))
-    return serial / alone, sigma / one, kappa / one, amdahl, usl
+    return _Curves(serial=serial / alone, sigma=sigma / one, kappa=kappa / one, amdahl_error=amdahl, usl_error=usl)
 
 
 def _least_squares(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:

@@ -295,19 +295,19 @@ def _two_way[Pair: Hashable](
     return rows, columns, rest
 
 
-def confidences(together: float, workers: int, builds: int) -> tuple[float, float, float]:
+def confidences(together: float, builds: int, *, workers: bool) -> tuple[float, float, float]:
     """Divide the error of a table among the joint shifts that its verdicts use, and the rest of all pairs.
 
     Args:
         together: The confidence of the table, 0.95 without interim looks.
-        workers: 1 if pairs of one worker and several are compared, else 0.
         builds: The number of shifts of builds against builds.
+        workers: Pairs of one worker and several are compared.
 
     Returns:
         The confidence of the pairs' own parts together, that of the shift of several workers, and that of each shift of
         builds.
     """
     error = 1 - together
-    joint = error * JOINT_SHARE
+    joint = error * JOINT_SHARE if workers or builds else 0.0
     share = joint / 2 if workers and builds else joint
     return 1 - (error - joint), 1 - share, 1 - share / max(builds, 1)

@@ -130,7 +130,16 @@ def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margi
     """Return the verdict on a ratio with a known interval and noise floor."""
     if is_significant(ratio, interval, floor):
         return SpeedVerdict.FASTER if interval[0] > 1 else SpeedVerdict.SLOWER
-    return SpeedVerdict.SAME if beyond(interval) <= margin else SpeedVerdict.CANNOT_TELL
+    return SpeedVerdict.SAME if is_same(interval, floor, margin) else SpeedVerdict.CANNOT_TELL
+
+
+def is_same(interval: tuple[float, float], floor: float, margin: float) -> bool:
+    """Return True if every difference above the margin is excluded.
+
+    Both the interval and the noise floor must lie within it: a difference smaller than that between two measurements of
+    the same cell cannot be detected.
+    """
+    return max(beyond(interval), floor) <= margin
 
 
 def not_excluded(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Significance, SpeedVerdict, Unjudged, beyond
+from gilscope.toolkit.stats.verdict import (
+    MARGIN,
+    MIN_ROUNDS,
+    ShiftBasis,
+    Significance,
+    SpeedVerdict,
+    Unjudged,
+    is_same,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +29,7 @@ Missing = Literal["A has none", "B has none", "neither has any", "not comparable
 
 
 def judge_comparison(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict: "same" only if every difference above `margin` is excluded.
-
-    Both the whole interval that verdicts use and the noise floor must lie within the margin: a difference smaller than
-    that between two measurements of the same cell cannot be detected.
+    """Return the verdict: "same" only if every difference above `margin` is excluded, see `is_same`.
 
     Args:
         comparison: The sample against its baseline.
@@ -35,8 +40,7 @@ def judge_comparison(comparison: Comparison, margin: float = MARGIN) -> SpeedVer
             return SpeedVerdict.FASTER
         case Significance.SLOWER:
             return SpeedVerdict.SLOWER
-        case Significance.NONE if comparison.sure and max(
-                beyond(comparison.between), comparison.floor or 0.0) <= margin:
+        case Significance.NONE if comparison.sure and is_same(comparison.between, comparison.floor or 0.0, margin):
             return SpeedVerdict.SAME
         case _:
             return SpeedVerdict.CANNOT_TELL

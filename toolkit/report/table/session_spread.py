@@ -87,7 +87,7 @@ class SessionSpread:
         if not self.known:
             return together, 0.0, 0.0
         several = any(cell.workers > 1 for cell in self._cells())
-        return confidences(together, int(several), CLOCKED * len(build_pairs(self._run.builds)))
+        return confidences(together, CLOCKED * len(build_pairs(self._run.builds)), workers=several)
 
     def parts(self, baseline: Cell, sample: Cell) -> Parts:
         """Return the ratio of each session in which the two share a round."""

@@ -230,7 +230,7 @@ def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) ->
         fit = fits.get(model)
         # The law is of shares of the model's own time with one worker.
         curve = law(fit.sigma.value, fit.kappa.value, points[0].y, fit.counts) if (
-            fit and fit.usl_fits and fit.sigma and fit.kappa and points[0].x == 1) else ()
+            fit and fit.sigma and fit.kappa and points[0].x == 1) else ()
         drawn.append(ChartLine(model=model, name=model, points=points, curve=curve))
     counts = sorted({each.cell.workers for several in found.values() for each in several} | {1})
     return lines(build, drawn, [(float(n), str(n)) for n in counts], ideal=table.phase is Phase.STEADY)
