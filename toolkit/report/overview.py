@@ -171,9 +171,10 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     if gains:
         lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
         sessions = max(gain.comparison.sessions for gain in gains)
-        which = f"any verdict about these {sessions} sessions" if 1 < sessions < FEWEST else "any verdict"
-        yield (f"Error probability, if the noise model holds: at most 5 % that {which} is false (they use wider "
-               f"intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
+        which = "this session" if sessions == 1 else f"these {sessions} sessions"
+        about = f" about {which}" if sessions < FEWEST else ""
+        yield (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
+               f"wider intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
 
 
 def _exceptions(tables: Iterable[WorkloadTable], gains: Iterable[GainValue]) -> Iterator[str]:
