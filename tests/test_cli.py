@@ -91,6 +91,7 @@ def call(*argv):
     (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["--payload, the same for all tasks, not both"]),
     (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
     (["run", "mywork.py", "--quick"], ["'mywork.py' is a file: name the function: mywork:FUNCTION"]),
+    (["scale", "mywork.py"], ["'mywork.py' is a file: name the function: mywork:FUNCTION"]),
     (["run", "src/mywork.py"], ["name the function: mywork:FUNCTION, with --path src"]),
     (["run", "mod.f", "--payload", "1"], ["'mod.f': a function of yours is named with a colon: mod:f"]),
     (["run", "countdown", "--rounds", "0"], ["from 1 on; `gilscope run --help` shows the options"]),

@@ -14,8 +14,8 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
 - shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
   one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
 - majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
-- near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, with intervals of 10 %, by a single
-  look and with two later ones
+- near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, where measurements err by 6 %, once
+  it stops, and after two later looks
 - fits: how often the intervals of fits of Amdahl's law and the USL hold the truth; processes differ by 2 %
 - twins: how often A/A arms widen what is right, and what is too narrow
 
@@ -29,12 +29,14 @@ import json
 import random
 import sys
 from dataclasses import dataclass, replace
-from math import exp, nan
+from math import exp, log, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.scale.investigation import LATER_LOOKS
-from gilscope.toolkit.scale.judgement import LaterLook, ScalingEvidence, ScalingVerdict, Span, judge, lasting
+from gilscope.toolkit.scale.investigation import investigate
+from gilscope.toolkit.scale.judgement import ScalingVerdict, judge
+from gilscope.toolkit.scale.throughput import CleanCalls
+from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, SampledObject
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.common_shift import (
     BuildWorkload,
@@ -329,24 +331,44 @@ def majority(tables: int) -> Iterator[Row]:
                "of_most": fmean(map(most_moved, chances))}
 
 
-def near(tables: int) -> Iterator[Row]:
-    """Return the verdicts on a machine that does not change, with normal errors."""
-    def seen(draw: random.Random, truth: float) -> Span:
-        center = truth * exp(draw.gauss(0, 0.1 / 1.96))
-        return Span(ratio=center, lo=center / exp(0.1), hi=center * exp(0.1))
+NOISE_OF_RATES = 0.06     # standard deviation of their logarithms
 
+
+class NoisyProcess:
+    """Stands for a zygote whose rates err by a normal logarithm, on a machine that does not change."""
+
+    def __init__(self, draw: random.Random, of_ceiling: float) -> None:
+        self.measurements = 0
+        self._draw = draw
+        self._of_ceiling = of_ceiling
+
+    def measure_cleanly(self, mode: CallMode) -> CleanCalls:
+        """Return the calls of a measurement."""
+        self.measurements += 1
+        shared = mode.threads > 1 and not mode.processes
+        rate = (self._of_ceiling if shared else 1.0) * exp(self._draw.gauss(0, NOISE_OF_RATES))
+        return CleanCalls(threads=mode.threads, calls=round(1e6 * rate), spent=10**8 * mode.threads,
+                          made=round(1e6 * rate), lasted=10**8 * mode.threads)
+
+    def sample(self, *_: object, **__: object) -> list[SampledObject]:
+        """Return that no object was seen."""
+        return []
+
+
+def near(tables: int) -> Iterator[Row]:
+    """Return the verdicts of investigations with their interim and later looks."""
+    loaded = LoadedFunction(seconds_per_call=1e-4, payloads=0, dealt=False, objects=0, gil=False, refused="simulated",
+                            bytecode=True)
     for truth in (0.74, 0.77, 0.8, 0.83):
         draw = random.Random(f"near {truth}")
-        speedup = Span(ratio=1.5, lo=1.4, hi=1.6)
-        made = []
-        for _ in range(50 * tables):
-            found = ScalingEvidence(
-                threads=2, clean_seconds=1.0, enough=True, of_ceiling=seen(draw, truth), speedup=speedup, ceiling=None,
-                later=tuple(LaterLook(of_ceiling=seen(draw, truth), speedup=speedup) for _ in range(LATER_LOOKS)))
-            made.append((judge(found).verdict, lasting(judge(found), found).verdict))
-        yield {"truth": truth, **{f"{verdict}{name}": fmean(each[place] is verdict for each in made)
-                                  for place, name in enumerate((", 1", ", 3"))
-                                  for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
+        made = [investigate(NoisyProcess(draw, truth), loaded, 2, clock=lambda: 0.0, rest=lambda _: None)  # type: ignore[arg-type]
+                for _ in range(5 * tables)]
+        first = [judge(replace(each.evidence, later=())).verdict for each in made]
+        width = fmean(log(span.hi / span.lo) / 2 for each in made if (span := each.evidence.of_ceiling))
+        yield {"truth": truth, "half_width": width, **{
+            f"{verdict}{name}": fmean(each is verdict for each in verdicts)
+            for name, verdicts in ((", 1", first), (", 3", [each.judgement.verdict for each in made]))
+            for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
 
 
 def fits(tables: int) -> Iterator[Row]:
@@ -356,10 +378,10 @@ def fits(tables: int) -> Iterator[Row]:
             draw = random.Random(f"fits {kappa} {rounds}")
             made = [fit_scaling({n: {r: (1 + sigma * (n - 1) + kappa * n * (n - 1)) / n * exp(draw.gauss(0, 0.02))
                                      for r in range(rounds)} for n in (1, 2, 4, 8)}, seed=k) for k in range(2 * tables)]
+            truths = {"sigma": sigma, "kappa": kappa} if kappa else {"serial": sigma, "sigma": sigma, "kappa": kappa}
             held = {name: fmean(found.lo <= truth <= found.hi for each in made if (found := getattr(each, name)))
-                    for name, truth in (("serial", sigma), ("sigma", sigma), ("kappa", kappa))}
-            yield {"true_sigma": sigma, "true_kappa": kappa, "rounds": rounds, "fits": len(made),
-                   "serial": nan if kappa else held["serial"], "sigma": held["sigma"], "kappa": held["kappa"]}
+                    for name, truth in truths.items()}
+            yield {"true_sigma": sigma, "true_kappa": kappa, "rounds": rounds, "fits": len(made), "serial": nan} | held
 
 
 def twins(tables: int) -> Iterator[Row]:

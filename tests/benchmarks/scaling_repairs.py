@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.measure.machine_lock import MachineLock
-from gilscope.toolkit.scale.investigation import ONE, PROCESSES, THREADS, compared_modes, investigate
+from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.report import investigation_sentences, span_text
-from gilscope.toolkit.scale.scaling_rounds import RoundCalls
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls, compared_modes
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.benchmarks.common import build_of
 from tests.conformance.builds import ROOT

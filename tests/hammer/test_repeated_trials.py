@@ -13,7 +13,7 @@ from tests.conformance.builds import run_child
 STANDIN = """
 import os, threading, time
 
-threads = 0     # that make this fork's calls; not those that have begun, as one may be through before the next one begins
+threads = 0     # that make this fork's calls, whether they have begun or not: one may end before the next begins
 
 def others():
     return threads > 1

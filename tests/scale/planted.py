@@ -64,10 +64,10 @@ class CountedZygote(ZygoteProcess):
         self._counts = counts
         super().__init__(python, paths)
 
-    def _ask(self, limit: float, **request: Any) -> Any:
+    def _ask(self, **request: Any) -> Any:
         forks = {"load": 2, "measure": request["threads"] if request.get("processes") else 1}.get(request["do"], 1)
         self._counts.forks += forks
-        answer = super()._ask(limit, **request)
+        answer = super()._ask(**request)
         sampled = answer["sampled"] if request["do"] == "measure" else None
         if sampled is not None and request["watched"] is None and sampled["passes"]:
             self._counts.passes.append((sampled["objects"], sampled["spent"] / 1e9 / sampled["passes"]))

@@ -8,11 +8,19 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gilscope.toolkit.scale.investigation import MOST_ALONE, TRIAL_SECONDS, investigate
+from gilscope.toolkit.scale.counts_search import MOST_ALONE
+from gilscope.toolkit.scale.investigation import LONG_CALL, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
-from gilscope.toolkit.scale.zygote_process import CodePlace, CopyTest, LoadedFunction, ProgramObject, SampledObject
+from gilscope.toolkit.scale.zygote_process import (
+    CodePlace,
+    CopyTest,
+    LoadedFunction,
+    ProgramObject,
+    SampledObject,
+    UnscalableFunctionError,
+)
 
 ALONE = 10_000.0      # calls a second of one thread, and of each process
 CLEAN = 100 * LEAST_CLEAN
@@ -29,7 +37,7 @@ class PlantedProcess:
     collecting: float = 0.0         # thereof lost to the collector
     locked: dict[int, float] = field(default_factory=dict)
     moving: tuple[int, ...] = ()    # their counts move, and nobody waits for them
-    moved: dict[int, float] = field(default_factory=dict)     # share of looks, where it is not about a half
+    moved: dict[int, float] = field(default_factory=dict)     # share of samples, where it is not about a half
     clean: float = CLEAN            # seconds of each measurement that were undisturbed
     queued: float = 0.0             # share of the threads' time without a core
     owned: tuple[int, ...] = ()     # objects that N1 holds
@@ -64,13 +72,12 @@ class PlantedProcess:
         calls = self.rate(mode) / mode.threads / 1e9
         queued = round(self.queued * lasted)
         return CleanCalls(threads=mode.threads, calls=round(calls * spent), made=round(calls * (lasted - queued)),
-                          spent=spent, lasted=lasted, queued=queued, collections=bool(self.collecting) * 5,
-                          measurements=1)
+                          spent=spent, lasted=lasted, queued=queued, collections=bool(self.collecting) * 5)
 
     def sample(self, threads, watched=None, period=0, copies=None, longer=1.0):
         seen = {*self.counted, *self.moving, *self.moved, *self.locked} & set(watched or range(100))
         return [] if copies else [
-            SampledObject(number=number, locked=self.locked.get(number, 0.0), parked=0.0, moved=self.moved.get(
+            SampledObject(number=number, locked=self.locked.get(number, 0.0), moved=self.moved.get(
                 number, 0.0 if number in self.locked else 0.5 + number / 1000)) for number in sorted(seen)]
 
     def names(self, numbers):
@@ -122,8 +129,8 @@ class ChangingProcess(PlantedProcess):
     (14_000.0, {}, ScalingVerdict.SLOWER, None),
     (14_000.0, {"part": 0.6}, ScalingVerdict.PLATEAUS, None),              # slower than one thread at first alone
     (8_000.0, {"part": 1.75}, ScalingVerdict.PLATEAUS, None),              # or later alone
-    (14_000.0, {"part": 0.1}, ScalingVerdict.UNSURE, Doubt.CHANGES),
-    (1_000.0, {"more": 12_000.0}, ScalingVerdict.UNSURE, Doubt.CHANGES),
+    (14_000.0, {"part": 0.1}, ScalingVerdict.UNSURE, Doubt.DISAGREE),
+    (1_000.0, {"more": 12_000.0}, ScalingVerdict.UNSURE, Doubt.DISAGREE),
 ])
 def test_verdict_is_what_later_looks_leave_of_it(lost, changes, verdict, doubt):
     answer = found(type("Changing", (ChangingProcess,), changes), counted={42: lost})
@@ -177,7 +184,7 @@ def test_hundreds_of_objects_of_one_owner_that_seldom_move_are_blamed_together()
 
 def test_search_that_a_wrong_measurement_misled_begins_anew():
     planted = {42: 5_000.0, 50: 5_000.0}
-    answer = found(counted=planted, errors={(50,): 4})
+    answer = found(counted=planted, errors={(50,): 2})
     assert {each.name for each in answer.objects} == {"app.N42", "app.N50"}
 
 
@@ -251,6 +258,60 @@ def test_immortality_that_changes_results_is_not_used():
     assert answer.objects == ()
 
 
+def test_function_that_fails_with_immortal_objects_has_a_verdict_without_them():
+    class Counting(PlantedProcess):
+        def results(self, *, immortal):
+            if immortal:
+                raise UnscalableFunctionError("app:f raised AssertionError")
+            return ["42"]
+
+    answer = found(Counting, counted={42: 9_000.0})
+    assert (answer.judgement.verdict, answer.evidence.refused) == (ScalingVerdict.PLATEAUS, Doubt.RESULTS)
+
+
+def test_collector_is_found_where_immortality_is_refused():
+    answer = found(collecting=9_000.0, changes=True)
+    assert (answer.judgement.verdict, answer.judgement.obstacle) == (ScalingVerdict.PLATEAUS, Obstacle.COLLECTOR)
+    assert found(other_loss=9_000.0, collecting=1.0, changes=True).judgement.doubt is Doubt.RESULTS
+
+
+def test_search_without_undisturbed_time_is_no_statement_about_the_objects():
+    class Disturbed(PlantedProcess):
+        def measure_cleanly(self, mode):
+            calls = super().measure_cleanly(mode)
+            return replace(calls, calls=0, spent=0) if mode.immortal else calls
+
+    answer = found(Disturbed, counted={42: 9_000.0})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, Doubt.FEW_CLEAN)
+    assert (answer.objects, answer.explained) == ((), None)
+
+
+def test_set_that_gains_too_little_explains_nothing():
+    class Fading(PlantedProcess):
+        def rate(self, mode):
+            confirming = mode.immortal and self.measurements > 25
+            return super().rate(replace(mode, immortal=()) if confirming else mode) + 4_000.0 * bool(confirming)
+
+    answer = found(Fading, counted={42: 9_000.0})
+    assert answer.judgement.doubt is Doubt.SET
+    assert (answer.explained, answer.without) == (None, None)
+
+
+def test_earlier_measurements_of_the_process_are_not_counted():
+    process = PlantedProcess(counted={42: 9_000.0}, measurements=1_000)
+    assert investigate(process, LOADED, 2, rest=lambda _: None).measurements == process.measurements - 1_000
+
+
+def test_objects_of_gilscope_are_no_suspects():
+    class Own(PlantedProcess):
+        def names(self, numbers):
+            return [replace(each, ours=each.name == "app.N50") for each in super().names(numbers)]
+
+    answer = found(Own, counted={42: 9_000.0, 50: 500.0})
+    assert [each.name for each in answer.objects] == ["app.N42"]
+    assert found(Own, counted={50: 9_000.0}).objects == ()
+
+
 def test_repair_is_tried_for_the_object():
     answer = found(counted={7: 14_000.0}, moving=(3, 8))
     assert [each.name for each in answer.objects] == ["app.N7"]
@@ -279,14 +340,18 @@ def test_search_whose_time_is_over_names_nobody():
     assert [each.copied for each in answer.trials] == [("app.N3", "app.N2", "app.N1")]
 
 
-def test_no_repair_is_tried_where_measuring_took_too_long():
+@pytest.mark.parametrize(("seconds_per_call", "outcome"), [(1e-4, RepairOutcome.NO_TIME),
+                                                           (LONG_CALL, RepairOutcome.MEASURED)])
+def test_no_repair_is_tried_where_measuring_took_too_long_for_such_calls(seconds_per_call, outcome):
     class Beginning(SlowProcess):
         def seconds(self, mode):
             return TRIAL_SECONDS + 1 if mode.everything and self.now == 0.0 else 0.0
 
-    answer = found(Beginning, counted={7: 14_000.0})
+    process = Beginning(counted={7: 14_000.0})
+    answer = investigate(process, replace(LOADED, seconds_per_call=seconds_per_call), 2, clock=lambda: process.now,
+                         rest=lambda _: None)
     assert [each.name for each in answer.objects] == ["app.N7"]
-    assert [trial.outcome for trial in answer.trials] == [RepairOutcome.FEW_CLEAN]
+    assert [trial.outcome for trial in answer.trials] == [outcome]
 
 
 def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():

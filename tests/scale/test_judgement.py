@@ -13,10 +13,9 @@ from gilscope.toolkit.scale.judgement import (
     ScalingEvidence,
     ScalingVerdict,
     Span,
+    after_later_looks,
     gain,
     judge,
-    lasting,
-    limited,
     verdict_of_many,
 )
 
@@ -91,7 +90,7 @@ def test_hardware_is_blamed_only_if_later_looks_agree():
     low = Judgement(verdict=SCALES, obstacle=Obstacle.HARDWARE)
     for speedup, obstacle in ((1.2, Obstacle.HARDWARE), (1.3, Obstacle.NONE)):      # of 1.4, with an interval of 10 %
         later = tuple(LaterLook(of_ceiling=span(1.0), speedup=span(each)) for each in (1.1, speedup))
-        assert lasting(low, evidence(0.95, 1.0, ceiling=1.2, later=later)) == replace(low, obstacle=obstacle)
+        assert after_later_looks(low, evidence(0.95, 1.0, ceiling=1.2, later=later)) == replace(low, obstacle=obstacle)
 
 
 def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():
@@ -115,8 +114,6 @@ def test_threads_that_seem_to_scale_and_gain_much_from_immortality_are_unsure():
 def test_less_than_one_thread_gets_slower():
     assert judge(evidence(0.3, 3.0, speedup=0.6)).verdict is SLOWER
     assert judge(evidence(0.3, 3.0, speedup=0.9)).verdict is PLATEAUS     # the interval includes 0.95
-    assert limited(evidence(0.3, speedup=0.6))
-    assert not limited(evidence(1.0))
 
 
 @pytest.mark.parametrize(("changed", "doubt"), [

@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from gilscope.toolkit.scale.child.names import unnamed
+from gilscope.toolkit.scale.child.reachable import within
 from tests.conformance.builds import builds, run_child
 
 NAME = "tests.scale.named_program"
@@ -71,6 +73,26 @@ def test_owner_groups_what_belongs_to_one_global():
     assert owners["program.TABLE[3]"] == owners["program.TABLE"] == f"{NAME}.TABLE"
     assert owners["program.PLAIN.inner"] == f"{NAME}.PLAIN"
     assert owners["payload['rates']"] == "argument conf"
+
+
+def test_holder_of_an_object_is_a_global_or_an_argument():
+    holders = dict(zip(NAMED, ((each["held"], each["argument"], each["ours"]) for each in found("current")[0]),
+                       strict=True))
+    assert holders["program.TABLE[3]"] == ([NAME, "TABLE"], False, False)
+    assert holders["payload['rates']"] == (None, True, False)
+
+
+def test_object_that_is_not_searched_for_has_the_name_of_its_type():
+    (each,) = unnamed([1.5])
+    assert (each["name"], each["owner"], each["kind"]) == ("an object of type float", "an object of type float",
+                                                           "unknown")
+    assert (each["held"], each["argument"], each["ours"]) == (None, False, False)
+
+
+@pytest.mark.parametrize(("module", "ours"), [("gilscope", True), ("gilscope.toolkit.model", True),
+                                              ("gilscope_plugin", False), ("mygilscope.part", False)])
+def test_names_that_only_begin_like_gilscope_are_not_gilscopes(module, ours):
+    assert within(module) is ours
 
 
 def test_payload_is_numbered_where_there_are_several_and_control_characters_are_written_out():

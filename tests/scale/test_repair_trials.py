@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, try_copies
+from gilscope.toolkit.scale.judgement import Span
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial, try_copies
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import (
     CopyTest,
@@ -41,7 +42,7 @@ class FakeZygote:
 
     def sample(self, threads, watched, period, copies):
         self.watched = watched
-        return [SampledObject(number=number, moved=self.moved, locked=0.0, parked=0.0) for number in watched]
+        return [SampledObject(number=number, moved=self.moved, locked=0.0) for number in watched]
 
     def measure_cleanly(self, mode):
         if self.fails:
@@ -60,6 +61,14 @@ def test_copy_that_reaches_the_ceiling_is_told_beside_the_control():
     assert (trial.outcome, trial.method) == (RepairOutcome.MEASURED, CopyMethod.DEEP)
     assert trial.of_ceiling.ratio == pytest.approx(0.95)
     assert trial.without == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("reached", "gained"), [
+    (Span(ratio=0.9, lo=0.8, hi=1.0), True), (Span(ratio=0.7, lo=0.45, hi=1.1), False),
+    (Span(ratio=0.55, lo=0.52, hi=0.6), False), (None, False)])
+def test_copies_gain_if_their_interval_is_above_what_it_is_without(reached, gained):
+    trial = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, of_ceiling=reached, without=0.5)
+    assert trial.gained is gained
 
 
 def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():

@@ -1,9 +1,9 @@
 """The repair that fits an object: what a copy cannot mend gets another one."""
 
-import builtins
 import copy
 import functools
 import random
+import re
 import threading
 
 import pytest
@@ -13,7 +13,7 @@ from gilscope.toolkit.scale.judgement import Obstacle
 from gilscope.toolkit.scale.repairs import OF_LOCK, TEXTS, UNCOPIED, RepairCode, advice, repairs
 
 VALUES = {"range": range(3), "tuple": (1.5, "a"), "complex": 1j, "bytes": b"ab", "str": "ab", "int": 10**9,
-          "float": 1.5}
+          "float": 1.5, "re.Pattern": re.compile("a+")}
 
 
 def blamed(kind, of_type):
@@ -23,7 +23,8 @@ def blamed(kind, of_type):
 @pytest.mark.parametrize("of_type", sorted(UNCOPIED))
 def test_value_whose_copy_is_the_same_object_is_made_in_each_thread(of_type):
     value = VALUES[of_type]
-    assert type(value) is getattr(builtins, of_type)
+    kind_of_value = type(value)
+    assert of_type in {kind_of_value.__name__, f"{kind_of_value.__module__}.{kind_of_value.__name__}"}
     assert copy.deepcopy(value) is value
     for kind in ("global", "item", "attribute", "argument", "key", "unknown"):
         assert [*repairs(Obstacle.COUNTS, [blamed(kind, of_type)])] == [RepairCode.THREAD_VALUE]
@@ -66,6 +67,14 @@ def test_local_name_is_advised_with_what_counts_again(kind, of_type):
     assert "only read it there" in text
     for again in ("passing it on", "storing it", "second name", "nested function or generator"):
         assert again in text
+
+
+def test_pattern_needs_more_than_to_be_compiled_again():
+    text = text_for("global", "re.Pattern")
+    assert "(?#{threading.get_ident()})" in text
+    assert "local name" not in text
+    assert re.compile("a(b+)c") is re.compile("a(b+)c")
+    assert re.compile("a(b+)c(?#1)") is not re.compile("a(b+)c(?#2)")
 
 
 def test_argument_is_a_local_name_already():

@@ -126,6 +126,15 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
     assert "reference counts: app.PRICES (list), used at app.py:7" in said
 
 
+def test_summary_of_a_module_without_any_verdict_counts_nothing():
+    said = render(api_report(offered("fast", ApiOutcome.TOO_SHORT)))
+    assert "  3.14t: 1 of 1 has no verdict." in said.splitlines()
+
+
+def test_report_of_a_module_says_what_it_was_measured_with():
+    assert "Python 3.14.7 (3.14t)" in render(api_report(offered("fast", ApiOutcome.TOO_SHORT)))
+
+
 def verdict_on(label, verdict):
     found = slower_investigation(judgement=Judgement(verdict=verdict, obstacle=Obstacle.NONE), objects=())
     return BuildScaling(label=label, version=f"{label.removesuffix('t')}.1", found=found)
@@ -199,19 +208,20 @@ def test_share_of_a_lock_is_not_known_and_counts_beside_it_are_told(immortal, co
     assert ("Reference counts cost something, too: with every object immortal, it is 1.40" in text) is counts
 
 
-@pytest.mark.parametrize(("dealt", "name", "told"), [
-    (True, "argument cart", True), (False, "argument cart", False), (True, "app.CONFIG", False)])
-def test_payloads_that_one_thread_made_say_why_they_are_in_the_way(dealt, name, told):
+@pytest.mark.parametrize(("dealt", "argument", "told"), [
+    (True, True, True), (False, True, False), (True, False, False)])
+def test_payloads_that_one_thread_made_say_why_they_are_in_the_way(dealt, argument, told):
     found = slower_investigation()
-    text = said(objects=(replace(found.objects[0], name=name),), loaded=replace(found.loaded, payloads=6, dealt=dealt))
+    text = said(objects=(replace(found.objects[0], argument=argument),),
+                loaded=replace(found.loaded, payloads=6, dealt=dealt))
     assert ("One thread made them all" in text) is told
 
 
 def test_objects_of_an_unsure_verdict_are_told_as_those_that_are_in_the_way_when_it_loses():
-    unsure = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.CHANGES)
+    unsure = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.DISAGREE)
     text = said(judgement=unsure)
-    assert "unsure, as looks that are seconds apart differ; in the way when it loses: reference counts of app" in text
-    assert "Unsure: looks that are seconds apart give different answers" in text
+    assert "unsure, as measurements seconds apart differ; in the way when it loses: reference counts of app" in text
+    assert "Unsure: measurements seconds apart give different answers" in text
 
 
 def test_summary_names_the_gain_of_the_repair_and_open_objects():
@@ -224,14 +234,14 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
     assert "copy" not in in_short(trials=(trial(0.47),))
     unnamed = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.COUNTS, doubt=Doubt.SET)
     assert in_short(judgement=unnamed, objects=(), trials=(trial(0.95, copied=("app.SCHEMA",)),)) == (
-        "3.14t: plateaus; reference counts, it is open of which objects; a copy of app.SCHEMA in each thread reached "
-        "0.95 of the ceiling, 0.45 without one in the same rounds.")
+        "3.14t: plateaus; reference counts, which objects could not be shown; a copy of app.SCHEMA in each thread "
+        "reached 0.95 of the ceiling, 0.45 without one in the same rounds.")
     scales = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.HARDWARE)
     assert in_short(judgement=scales, objects=()) == (
         "3.14t: scales, as far as the hardware lets it: 2 processes reach 1.80 times the throughput of one thread.")
     judgement = slower_investigation().judgement
     assert in_short(objects=(), judgement=replace(judgement, doubt=Doubt.SET)) == (
-        "3.14t: gets slower; reference counts, it is open of which objects.")
+        "3.14t: gets slower; reference counts, which objects could not be shown.")
 
 
 def test_values_that_cannot_be_are_called_noise():
@@ -263,6 +273,6 @@ def test_single_payload_is_it():
 
 def test_lock_itself_is_held():
     lock = BlamedObject(name="app.LOCK", kind="lock", type="_thread.lock", held=0.6)
-    assert "app.LOCK (_thread.lock), held in 60 % of looks" in said(objects=(lock,))
+    assert "app.LOCK (_thread.lock), held in 60 % of samples" in said(objects=(lock,))
     assert "app.SEEN (list), whose lock was held in 60 %" in said(
         objects=(replace(lock, name="app.SEEN", type="list"),))

@@ -1,5 +1,6 @@
 """A thread works with copies of its own, made where the program keeps the object; nothing else changes."""
 
+import re
 import sys
 import threading
 import types
@@ -55,6 +56,13 @@ def test_pickle_makes_new_numbers_too(program):
     assert price.rate is not program.PRICE.rate
     _, _, limit, *_ = call(program, PICKLED, ("copied_app.main", "LIMIT"))
     assert limit is not program.LIMIT
+
+
+def test_pickle_makes_a_compiled_pattern_for_each_thread():
+    pattern = re.compile("a(b+)c")
+    copies = [ThreadCopy(print, [pattern], PICKLED, held=(), arguments=True).payloads[0] for _ in range(2)]
+    assert copies == [pattern, pattern]
+    assert len({id(pattern), *map(id, copies)}) == 3
 
 
 def test_global_of_another_module_is_copied_for_all_who_use_it(program):

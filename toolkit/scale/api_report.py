@@ -13,6 +13,7 @@ from gilscope.toolkit.scale.report import (
     function_document,
     function_summary,
     investigation_sentences,
+    origin,
     span_text,
 )
 from gilscope.toolkit.units import format_seconds, inflect, list_text
@@ -46,7 +47,7 @@ def api_document(answer: ScalingAnswer) -> Document:
                      for one in rows if one.found and one.outcome is not ApiOutcome.SCALES]
         if without := tuple(_without_verdict(each.found)):
             sections.append(Lines(f"{each.label}: no verdict", without))
-    sections.append(summary_lines(_api_summary(answer)))
+    sections += [Lines("Measured with", tuple(origin(answer, answer.apis))), summary_lines(_api_summary(answer))]
     return Document(tuple(sections))
 
 
@@ -127,6 +128,5 @@ def _in_short(each: BuildApiScaling) -> str:
     judged = sum(one.outcome in VERDICTS for one in callables)
     lose = f"; {list_text(limited)} {inflect(len(limited), 'does', 'do')} not" if limited else ""
     open_ = len(callables) - judged
-    seen = (f"{scaling} of {judged} {inflect(scaling, 'scales', 'scale')}{lose}; {open_} of {len(callables)} "
-            f"{inflect(open_, 'has', 'have')} no verdict")
-    return f"{each.label}: {seen}."
+    judgements = f"{scaling} of {judged} {inflect(scaling, 'scales', 'scale')}{lose}; " if judged else ""
+    return f"{each.label}: {judgements}{open_} of {len(callables)} {inflect(open_, 'has', 'have')} no verdict."

@@ -15,5 +15,6 @@ class BlamedObject:
     kind: str           # see `child.names`
     type: str
     count: int = 1      # of objects; more than one: those that this owner holds, itself among them
-    held: float | None = None      # of a lock: the share of looks in which it was held
+    argument: bool = False         # it is an argument of the function, or is in one
+    held: float | None = None      # of a lock: the share of samples in which it was held
     places: tuple[CodePlace, ...] = ()     # lines of the program that use it, the first ones in a call

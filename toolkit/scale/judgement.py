@@ -1,8 +1,8 @@
 """From what was measured to the verdict and its cause: pure functions, checked in this order.
 
-Which measurement decides what was found by planted programs: making everything immortal speeds up programs that lose to
-reference counts, and hardly any other; a lock that is held shows in its object's header; whether threads are idle or
-busy decides nothing.
+Planted programs showed which measurement decides: making everything immortal speeds up programs that lose to reference
+counts, and hardly any other; a lock that is held shows in its object's header; whether threads are idle or busy decides
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTRAST = 1.25        # smaller differences between two pooled rates cannot be 
 COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back where counts are to blame
 COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
 BESIDE_COLLECTOR = 1.15         # more than without the collector: immortality also makes collections cheap
-LOCKED = 0.05          # share of looks in which a lock was held
+LOCKED = 0.05          # share of samples in which a lock was held
 MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
@@ -59,7 +59,7 @@ class Doubt(StrEnum):
     WIDE = "wide-interval"               # the interval includes both answers
     CONTRAST = "little-contrast"         # immortality may gain something
     COLLECTOR = "collector-open"         # so may the absence of the collector
-    CHANGES = "machine-changes"          # looks that are seconds apart give different answers
+    DISAGREE = "measurements-disagree"   # later measurements give different answers
     SURPRISE = "gain-without-loss"       # immortality gains much, although threads seem to reach the ceiling
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
@@ -88,7 +88,7 @@ class ContendedLock:
     """A lock that the sampler saw held."""
 
     number: int        # of the object
-    held: float        # share of looks
+    held: float        # share of samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +96,14 @@ class ScalingEvidence:
     """The measurements of one function on one build; rates are calls a second of all threads together."""
 
     threads: int
-    clean_seconds: float               # the shortest of the four
+    clean_seconds: float               # of the mode with the least
     enough: bool                       # every rate has the clean time it needs
     of_ceiling: Span | None            # threads against processes in the same moments
     speedup: Span | None               # threads against one
     ceiling: Span | None               # processes against one
     immortal: Span | None = None       # everything immortal against threads; None: not measured
     no_collector: Span | None = None   # without the collector against threads; None: not measured
-    immortal_beside: float | None = None   # everything immortal against without the collector
+    immortal_beside: float | None = None   # rate with everything immortal, in that without the collector
     collected: bool = False            # the collector ran while threads were measured
     locks: tuple[ContendedLock, ...] = ()   # those seen held, most often first
     on_cores: float = 1.0              # share of the threads' time in which they had cores
@@ -123,7 +123,7 @@ class Judgement:
 
 
 def judge(evidence: ScalingEvidence) -> Judgement:
-    """Return verdict and cause; reference counts are then for `search` to find the objects of."""
+    """Return verdict and cause; for reference counts, `counts_search` then finds the objects."""
     verdict, doubt = _verdict(evidence)
     if verdict is ScalingVerdict.UNSURE:
         return Judgement(verdict=verdict, obstacle=Obstacle.UNKNOWN, doubt=doubt)
@@ -135,7 +135,7 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     return Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt)
 
 
-def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
+def after_later_looks(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
     """Return the judgement that later looks support: near `SCALES`, or on a machine that changes, they may not.
 
     A verdict that a look contradicts is unsure.  Threads are slower than one, and hardware is the limit, only if no
@@ -144,9 +144,9 @@ def lasting(judgement: Judgement, evidence: ScalingEvidence) -> Judgement:
     later = {_verdict(replace(evidence, of_ceiling=each.of_ceiling, speedup=each.speedup, immortal=None))[0]
              for each in evidence.later}
     if judgement.verdict is ScalingVerdict.SCALES and later & LOST:
-        return Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.CHANGES)
+        return Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.DISAGREE)
     if judgement.verdict in LOST and ScalingVerdict.SCALES in later:
-        return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.CHANGES)
+        return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.DISAGREE)
     if judgement.obstacle is Obstacle.HARDWARE and not all(
             each.speedup.hi < LEAST_CEILING * evidence.threads for each in evidence.later):
         return replace(judgement, obstacle=Obstacle.NONE)
@@ -174,14 +174,9 @@ def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | 
     return _limited_verdict(evidence), None
 
 
-def limited(evidence: ScalingEvidence) -> bool:
-    """Return True if there is a loss to find the cause of."""
-    return _verdict(evidence)[0] in LOST
-
-
-def gain(part: float, two: float, full: float) -> float:
-    """Return the share of the loss between `two` and `full` that a rate of `part` gains back; 0.0 without a loss."""
-    return (part - two) / (full - two) if full > two else 0.0
+def gain(rate: float, lost: float, full: float) -> float:
+    """Return the share of the loss from `full` to `lost` that a rate gains back; 0.0 without a loss."""
+    return (rate - lost) / (full - lost) if full > lost else 0.0
 
 
 def counts_explain(evidence: ScalingEvidence) -> tuple[float, float]:
@@ -191,35 +186,36 @@ def counts_explain(evidence: ScalingEvidence) -> tuple[float, float]:
     """
     if evidence.immortal is None or evidence.of_ceiling is None:
         return 1.0, 1.0
-    two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
-    estimate, most = (min(max(gain(two * times, two, 1.0), 0.0), 1.0)
+    threads = evidence.of_ceiling.ratio      # of the ceiling, which is 1
+    estimate, most = (min(max(gain(threads * times, threads, 1.0), 0.0), 1.0)
                       for times in (evidence.immortal.ratio, evidence.immortal.hi))
     return estimate, most
 
 
 def seldom_locked(on_cores: float) -> float:
-    """Return the share of looks from which on a lock may be in the way, if threads had cores for a share of the time.
+    """Return the share of samples from which on a lock may be in the way, if threads had cores for a share of the time.
 
-    Beside neighbours, looks are also taken while no thread runs that could hold it.
+    Beside neighbours, samples are also taken while no thread runs that could hold it.
     """
     return LOCKED * on_cores
 
 
-def yielding_lock(evidence: ScalingEvidence) -> ContendedLock | None:
-    """Return the lock whose waiters are never undisturbed on a busy machine, if its cost is beyond doubt all the same.
+def is_lost_to_yielding_lock(evidence: ScalingEvidence) -> bool:
+    """Return True if a lock is in the way whose waiters are never undisturbed on a busy machine.
 
     Neighbours hide contention, so disturbed calls say at most how much threads reach of the ceiling.
     """
-    lock = next((each for each in evidence.locks if each.held >= MUCH_LOCKED), None)
+    locked = any(each.held >= MUCH_LOCKED for each in evidence.locks)
     below = evidence.disturbed is not None and evidence.disturbed.hi <= SURELY_DISTURBED
     counts = evidence.disturbed_immortal is not None and evidence.disturbed_immortal.ratio >= CONTRAST
-    return lock if below and not counts else None
+    return locked and below and not counts
 
 
 def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     span = evidence.of_ceiling
     if not evidence.enough or span is None:
-        return (ScalingVerdict.PLATEAUS, None) if yielding_lock(evidence) else (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
+        return (ScalingVerdict.PLATEAUS, None) if is_lost_to_yielding_lock(evidence) else (
+            ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
     if span.ratio >= SCALES:
         if span.lo < SURELY_SCALES:
             return ScalingVerdict.UNSURE, Doubt.WIDE
@@ -244,16 +240,17 @@ def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:
 
 
 def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
-    lock = next((each for each in evidence.locks if each.held >= LOCKED), None)
-    if evidence.immortal is None or evidence.of_ceiling is None:
-        return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, evidence.refused or Doubt.FEW_CLEAN)
-    beside = evidence.immortal_beside
-    two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
-    without = evidence.no_collector
+    lock = any(each.held >= LOCKED for each in evidence.locks)
+    if evidence.of_ceiling is None:
+        return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, Doubt.FEW_CLEAN)
+    threads, without = evidence.of_ceiling.ratio, evidence.no_collector      # of the ceiling, which is 1
+    beside = (evidence.refused is not None if evidence.immortal_beside is None else
+              evidence.immortal_beside <= BESIDE_COLLECTOR)
     if (evidence.collected and without is not None and without.ratio >= CONTRAST and without.lo > 1
-            and gain(two * without.ratio, two, 1.0) >= EXPLAINS
-            and beside is not None and beside <= BESIDE_COLLECTOR):
+            and gain(threads * without.ratio, threads, 1.0) >= EXPLAINS and beside):
         return Obstacle.COLLECTOR, None
+    if evidence.immortal is None:
+        return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, evidence.refused or Doubt.FEW_CLEAN)
     gained, at_most = counts_explain(evidence)
     enough = COUNTS_GAIN_BESIDE_LOCK if lock else COUNTS_GAIN
     if evidence.immortal.ratio >= CONTRAST and gained >= enough:
@@ -263,7 +260,7 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     doubt = None
     if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST
-    elif evidence.collected and (without is None or gain(two * without.hi, two, 1.0) >= EXPLAINS):
+    elif evidence.collected and (without is None or gain(threads * without.hi, threads, 1.0) >= EXPLAINS):
         doubt = Doubt.COLLECTOR
     elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
         doubt = Doubt.YIELDING

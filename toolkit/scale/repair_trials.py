@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
 from gilscope.toolkit.scale.repairs import UNCOPIED
-from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
+from gilscope.toolkit.scale.scaling_rounds import PROCESSES, ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteProcess
+    from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteClient
 
 ROUNDS = 3
 WIDE = 1.6              # times the lower end: with such an interval, as many rounds are measured again
-STILL_MOVES = 0.02      # share of looks in which the count of an original had moved: it is still used
-PROCESSES, CONTROL, COPIES = "processes", "control", "copies"
+STILL_MOVES = 0.02      # share of samples in which the count of an original had moved: it is still used
+CONTROL, COPIES = "control", "copies"
 COPYING_PROCESSES = "processes with copies"
 
 
@@ -44,6 +44,7 @@ class RepairOutcome(StrEnum):
     STILL_USED = "original-still-used"    # through a method, another module or a closure
     RESULTS = "results-change"
     FEW_CLEAN = "few-clean"
+    NO_TIME = "no-time"                   # the investigation had taken too long already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +62,15 @@ class RepairTrial:
     @property
     def gained(self) -> bool:
         """Return True if the copies clearly gain something."""
-        return bool(self.of_ceiling and self.without and self.of_ceiling.ratio >= CONTRAST * self.without)
+        reached, without = self.of_ceiling, self.without
+        return bool(reached and without and reached.ratio >= CONTRAST * without and reached.lo > without)
 
 
-NO_TIME = RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
+NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME, method=CopyMethod.DEEP)
 
 
 def try_copies(
-    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]],
+    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]],
 ) -> tuple[RepairTrial, ...]:
     """Measure the function with copies of the objects, or of what holds them, in each thread.
 
@@ -101,7 +103,7 @@ def try_copies(
 
 
 def _tried(
-    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies,
+    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     control = ThreadCopies(how=CopyMethod.SAME, held=copies.held, arguments=copies.arguments)
@@ -120,7 +122,7 @@ def _tried(
 
 
 def _measured(
-    process: ZygoteProcess, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies,
+    process: ZygoteClient, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     # C code uses an object in no line of the program.
@@ -134,17 +136,17 @@ def _measured(
     if found is not None and found.hi > WIDE * found.lo:
         rounds.take(ROUNDS)
         found = rounds.span(PROCESSES, COPIES)
-    ceiling = rounds.total(PROCESSES).rate
-    if found is None or not ceiling or not rounds.enough([PROCESSES, CONTROL, COPIES]):
+    without = rounds.span(PROCESSES, CONTROL)
+    if found is None or without is None or not rounds.enough([PROCESSES, CONTROL, COPIES]):
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
-                       without=rounds.total(CONTROL).rate / ceiling,
+                       without=without.ratio,
                        copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
                            ("arguments",) if copies.arguments else ()),
                        of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(process, threads, copies))
 
 
-def _of_copies(process: ZygoteProcess, threads: int, copies: ThreadCopies) -> Span | None:
+def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies) -> Span | None:
     """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
 
     An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.

@@ -32,6 +32,9 @@ ONLY_READ = ("and only read it there: passing it on, storing it, giving it a sec
              "function or generator counts again. This helps from 3.14t on: 3.13t counts at every use of a local "
              "name, too.")
 COMPUTED = "Compute the value inside each thread: copy.deepcopy keeps the same object."
+COMPILED = ("Compile the pattern inside each thread, with a comment of the thread's own: with PATTERN as it is, "
+            're.compile(f"{PATTERN.pattern}(?#{threading.get_ident()})", PATTERN.flags). Without the comment, '
+            "re.compile returns one object to all threads, from its cache, and copies are that object, too.")
 TEXTS = {
     RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
                             "for all may share a cache line.",
@@ -61,8 +64,9 @@ QUEUE_OF_RECORDS = ("Log less often, or let a logging.handlers.QueueHandler pass
                     "that the work waits for no output; a handler for each thread shares no lock.")
 # Repairs that a copy in each thread is, or shows the gain of.
 COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
+PATTERN = "re.Pattern"
 # Types of which every copy, also a deep one, is the same object; as the child names them.
-UNCOPIED = frozenset({"int", "float", "complex", "str", "bytes", "tuple", "range"})
+UNCOPIED = frozenset({"int", "float", "complex", "str", "bytes", "tuple", "range", PATTERN})
 _OF_KIND = {
     "constant": RepairCode.BYTECODE, "class attribute": RepairCode.LOCAL_NAME, "class namespace": RepairCode.LOCAL_NAME,
     "class": RepairCode.LOCAL_NAME, "class of C": RepairCode.C_TYPE, "cell": RepairCode.OWN_FUNCTION,
@@ -103,6 +107,8 @@ def advice(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairAd
 
 
 def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
+    if code is RepairCode.THREAD_VALUE and blamed.type == PATTERN:
+        return COMPILED
     if code is RepairCode.THREAD_VALUE and blamed.kind == "argument":
         return COMPUTED      # it is a local name already
     if code is not RepairCode.SHARD:
@@ -127,7 +133,7 @@ DOUBTS = {
                     "function in which the suspected code takes more of the time",
     Doubt.COLLECTOR: "whether the garbage collector is in the way cannot be told: without it, the gain was not "
                      "measured, or its interval is too wide; try again on a quieter machine",
-    Doubt.CHANGES: "looks that are seconds apart give different answers: the share is near 0.8, or the machine "
+    Doubt.DISAGREE: "measurements seconds apart give different answers: the share is near 0.8, or the machine "
                    "changes, as a virtual one does whose host moves its cores; measure again, or on another one",
     Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "
                     "then; try again on a quieter machine",

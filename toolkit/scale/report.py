@@ -19,7 +19,7 @@ from gilscope.toolkit.scale.judgement import (
     counts_explain,
 )
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
-from gilscope.toolkit.scale.repairs import DOUBTS, UNCOPIED, RepairCode, advice
+from gilscope.toolkit.scale.repairs import DOUBTS, PATTERN, UNCOPIED, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.repair_trials import RepairTrial
-    from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer
+    from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer
 
 NOISE = 1.1        # times what is possible: from there on, a word on it
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
@@ -42,12 +42,13 @@ COPIES = {
 NOT_TRIED = {
     RepairOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
     RepairOutcome.UNCOPIED: "it cannot be made",
-    RepairOutcome.STILL_USED: "the original was still used: such a copy keeps some objects as they are, as it does a "
-                              "compiled pattern, and a method or a closure keeps what it has",
+    RepairOutcome.STILL_USED: "the original was still used: such a copy keeps some objects as they are, and a method "
+                              "or a closure keeps what it has",
     RepairOutcome.RESULTS: "results change",
     RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
+    RepairOutcome.NO_TIME: "the investigation had taken too long already: calls are long, or the machine is busy",
 }
-FROM_CODE = UNCOPIED - {"range"}      # types of constants
+FROM_CODE = UNCOPIED - {"range", PATTERN}      # types of constants
 LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
@@ -60,14 +61,14 @@ def function_document(answer: ScalingAnswer) -> Document:
     if measured:
         sections.append(_table(threads, measured))
     sections += [Lines(each.label, tuple(_sentences(each))) for each in builds]
-    sections += [Lines("Measured with", tuple(_origin(answer))), summary_lines(function_summary(answer))]
+    sections += [Lines("Measured with", tuple(origin(answer, builds))), summary_lines(function_summary(answer))]
     return Document(tuple(sections))
 
 
-def _origin(answer: ScalingAnswer) -> Iterator[str]:
+def origin(answer: ScalingAnswer, builds: Sequence[BuildScaling] | Sequence[BuildApiScaling]) -> Iterator[str]:
     """Yield the command, the versions and the machine, for whoever measures again."""
     machine = answer.machine
-    versions = list_text(f"{each.version} ({each.label})" for each in answer.functions)
+    versions = list_text(f"{each.version} ({each.label})" for each in builds)
     yield f"{answer.command}"
     yield (f"gilscope {answer.gilscope}, Python {versions}, {machine.cpu_model}, {counted(machine.cores, 'core')}, "
            f"{machine.system}")
@@ -137,9 +138,9 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
         most = percent(counts_explain(evidence)[1])
         yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
-               f"counts explain at most {most} of the loss. No lock of an object was seen held often enough "
-               f"to matter (in {percent(LOCKED)} of looks). The rest is probably in the interpreter or in C code, such "
-               "as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
+               f"counts explain at most {most} of the loss. No lock of an object was seen held often enough to matter "
+               f"(in {percent(LOCKED)} of samples). The rest is probably in the interpreter or in C code, such as "
+               "stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
@@ -148,7 +149,7 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
                f"undisturbed. By all calls, they reach {reached} of the ceiling, or less: while a thread lacks a core, "
                "the others meet it less often.")
     if evidence.later:
-        yield (f"{inflect(len(evidence.later), 'A later look', 'Later looks')}, seconds apart: "
+        yield (f"{inflect(len(evidence.later), 'A later measurement', 'Later measurements')}, seconds apart: "
                f"{list_text(span_text(each.of_ceiling) for each in evidence.later)} of the ceiling.")
     yield from _noise(found)
     yield from _blamed(found)
@@ -202,7 +203,7 @@ def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:
     for one in found.objects:
         yield f"{found.judgement.obstacle.value}: {object_text(one)}{_places_text(one)}"
-    if found.explained is not None and found.without is not None and found.objects:
+    if found.explained is not None and found.without is not None:
         these = "these were" if len(found.objects) > 1 else "this was"
         rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
@@ -248,7 +249,7 @@ def object_text(one: BlamedObject) -> str:
     """Return an object as a reader knows it, with its type."""
     if one.held is not None:
         held = "held" if one.type in LOCKS else "whose lock was held"
-        return f"{one.name} ({one.type}), {held} in {percent(one.held)} of looks"
+        return f"{one.name} ({one.type}), {held} in {percent(one.held)} of samples"
     if one.count > 1:
         return f"{one.name} and {counted(one.count - 1, 'object')} that belong to it"
     return f"{one.name} ({one.type})"
@@ -259,7 +260,7 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
     if loaded.payloads:
         them = "it" if loaded.payloads == 1 else "them"
         shared = "each thread has its own" if loaded.dealt else f"all threads share {them}"
-        blamed = loaded.dealt and any(one.name.startswith("argument ") for one in found.objects)
+        blamed = loaded.dealt and any(one.argument for one in found.objects)
         made = (" One thread made them all, and counts of objects that are neighbours in memory share cache lines: "
                 "this is not so if each thread makes its own." if blamed else "")
         yield f"{counted(loaded.payloads, 'payload')}: {shared}.{made}"
@@ -299,8 +300,8 @@ def _in_short(each: BuildScaling) -> str:
     if found is None:
         return f"{each.label}: not measured."
     verdict = found.judgement.verdict
-    if found.judgement.doubt is Doubt.CHANGES and found.objects:
-        return (f"{each.label}: {verdict.value}, as looks that are seconds apart differ; in the way when it loses: "
+    if found.judgement.doubt is Doubt.DISAGREE and found.objects:
+        return (f"{each.label}: {verdict.value}, as measurements seconds apart differ; in the way when it loses: "
                 f"{obstacle_text(found)}{_gain_in_short(found)}.")
     if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
@@ -309,7 +310,7 @@ def _in_short(each: BuildScaling) -> str:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."
     way = "in the way: " if found.objects else ""
-    unnamed = ", it is open of which objects" if found.judgement.doubt is Doubt.SET else ""
+    unnamed = ", which objects could not be shown" if found.judgement.doubt is Doubt.SET else ""
     return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}{unnamed}{_gain_in_short(found)}."
 
 

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import Span
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, pooled
+from gilscope.toolkit.scale.zygote_process import CallMode
 from gilscope.toolkit.stats.paired import PairedArms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.scale.throughput import CleanCalls
-    from gilscope.toolkit.scale.zygote_process import CallMode, ZygoteProcess
+    from gilscope.toolkit.scale.zygote_process import ZygoteClient
 
+ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
 LEAST_OF_QUOTA = 0.4      # a value with less of the clean time that it needs is biased upward, and is left out
+
+
+def compared_modes(threads: int) -> dict[str, CallMode]:
+    """Return the modes whose rates decide the verdict, by name."""
+    return {ONE: CallMode(threads=1), THREADS: CallMode(threads=threads),
+            PROCESSES: CallMode(threads=threads, processes=True)}
 
 
 class RoundCalls:
@@ -59,7 +67,7 @@ class RoundCalls:
 class ScalingRounds(RoundCalls):
     """Measures some modes of one function in turn."""
 
-    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode]) -> None:
+    def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode]) -> None:
         """Measure nothing yet."""
         super().__init__({name: {} for name in modes})
         self._process = process

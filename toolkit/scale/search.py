@@ -51,7 +51,7 @@ def smallest_set(groups: Sequence[Sequence[int]], share_of: Oracle, *, most: int
         last = _shortest_prefix(needed, pool, enough)
         needed.append(pool[last])
         pool = pool[:last]
-    for place in needed[:-1] if len(needed) > 1 else ():
+    for place in needed[:-1]:
         without = [each for each in needed if each != place]
         if enough(without):
             needed = without

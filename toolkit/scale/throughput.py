@@ -30,11 +30,9 @@ class CleanCalls:
     spent: int = 0          # nanoseconds of those calls
     made: int = 0           # calls, disturbed ones, too
     lasted: int = 0         # of all calls, disturbed ones, too
-    queued: int = 0         # thereof without a core
-    system: int = 0         # thereof in the kernel
+    queued: int = 0         # of `lasted`, without a core
     switches: int = 0       # voluntary ones
     collections: int = 0    # of the garbage collector
-    measurements: int = 0
 
     @property
     def clean_seconds(self) -> float:
@@ -83,8 +81,7 @@ def clean_calls(answer: Mapping[str, Any]) -> CleanCalls:
     return CleanCalls(
         threads=len(rows), calls=chunks * answer["calls"], spent=spent, made=len(every) * answer["calls"],
         lasted=sum(row[1] - row[0] for row in every), queued=sum(row[3] for row in every),
-        system=1000 * answer["system"],
-        switches=answer["switches"], collections=answer["collections"], measurements=1)
+        switches=answer["switches"], collections=answer["collections"])
 
 
 def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:

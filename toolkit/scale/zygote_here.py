@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.scale.child.zygote import FailedMeasurementError, FunctionRefusedError, Zygote
-from gilscope.toolkit.scale.zygote_process import LoadedFunction, UnscalableFunctionError, ZygoteProcess
+from gilscope.toolkit.scale.zygote_process import LoadedFunction, UnscalableFunctionError, ZygoteClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
 
-class ZygoteHere(ZygoteProcess):
-    """Measures as `ZygoteProcess` does, without a process of its own."""
+class ZygoteHere(ZygoteClient):
+    """Asks a zygote in this process."""
 
     def __init__(self, core: ModuleType, alive: Callable[[], object]) -> None:
         """Prepare to measure.
@@ -22,7 +22,7 @@ class ZygoteHere(ZygoteProcess):
             core: That of the race checker for this build.
             alive: Called before each request: a process whose function does not return calls it no more.
         """
-        self._reset()
+        super().__init__()
         self._zygote = Zygote(core)
         self._alive = alive
 
@@ -33,10 +33,10 @@ class ZygoteHere(ZygoteProcess):
         Raises:
             UnscalableFunctionError: It cannot be measured.
         """
-        answer = self._ask(0.0, do="take", name=name, make=make, threads=threads, arguments=arguments)
+        answer = self._ask(do="take", name=name, make=make, threads=threads, arguments=arguments)
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
-    def _ask(self, limit: float, **request: Any) -> Any:  # noqa: ARG002 - the zygote limits what its forks do
+    def _ask(self, **request: Any) -> Any:
         self._alive()
         try:
             return getattr(self._zygote, request.pop("do"))(**request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 PROGRAM = "from gilscope.toolkit.scale.child.zygote import main; main()"
 START_LIMIT = 180.0      # seconds, without a compilation of the core
 COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_library`
-LOAD_LIMIT = 300.0       # of the user's module
+ANSWER_LIMIT = 300.0     # of each request; the zygote limits what its forks do
 CALL_LIMIT = 60.0        # of the first calls: one of at most 0.25 s is measured, and the first may fill caches
-WINDOWS = (0.04, 0.1, 0.16, 0.16)     # seconds of the tries until enough of them was undisturbed
+WINDOWS = (1.0, 2.5, 4.0, 4.0)     # of the tries until enough of them was undisturbed, see `child.zygote`
 EASILY = 3.0             # times the quota in one window: a shorter one would do
-SAMPLED_SECONDS = 0.1
-SAMPLED_PERIOD = 500      # microseconds between two looks at all objects
+SAMPLED_WINDOWS = 2.5
+SAMPLED_PERIOD = 500      # microseconds between two samples of all objects
 CLOSE_PERIOD = 60         # at those that moved
-LEAST_LOOKS = 100         # that shares are of, at least: on a machine that leaves the sampler few, one says little
+LEAST_SAMPLES = 100         # that shares are of, at least: on a machine that leaves the sampler few, one says little
 FLAGS = ("PYTHONDONTWRITEBYTECODE",)      # decides whether constants are counted
 
 GIL_ON = "an import turned the GIL on, so threads cannot scale; `gilscope doctor` names the package"
@@ -105,12 +106,11 @@ class CodePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledObject:
-    """The sampler's counts of an object's header states, as shares of its looks."""
+    """The sampler's counts of an object's header states, as shares of its samples."""
 
     number: int
     moved: float       # its shared count had changed
     locked: float      # its mutex, or itself as a lock, was held
-    parked: float      # a thread was parked at its mutex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +123,98 @@ class ProgramObject:
     type: str
     held: tuple[str, str] | None = None     # module and name, if the owner is a global
     argument: bool = False                  # the owner is an argument of the function
+    ours: bool = False                      # the owner is gilscope's
 
 
-class ZygoteProcess:
+class ZygoteClient(ABC):
+    """Asks a zygote that has a function for measurements, wherever it runs."""
+
+    def __init__(self) -> None:
+        """Ask nothing yet."""
+        self.measurements = 0
+        self._first = 0      # of WINDOWS
+        self._names: dict[int, ProgramObject] = {}
+
+    def measure(self, mode: CallMode, windows: float = WINDOWS[0]) -> CleanCalls:
+        """Return the undisturbed calls of one measurement that lasts so many windows.
+
+        Raises:
+            UnscalableFunctionError: The function raised, or did not return.
+            LostZygoteError: The process has ended.
+        """
+        self.measurements += 1
+        return clean_calls(self._ask(do="measure", threads=mode.threads, processes=mode.processes,
+                                     immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
+                                     copies=_plain(mode.copies), windows=windows))
+
+    def measure_cleanly(self, mode: CallMode, tries: int = len(WINDOWS)) -> CleanCalls:
+        """Measure longer and longer until LEAST_CLEAN seconds were undisturbed, or the tries are over."""
+        parts: list[CleanCalls] = []
+        for windows in WINDOWS[self._first:][:tries]:
+            parts.append(self.measure(mode, windows))
+            if pooled(parts).enough():
+                break
+        found = pooled(parts)
+        if len(parts) > 1:      # forks cost time, too: on a busy machine begin with a longer window
+            self._first = min(self._first + 1, len(WINDOWS) - 2)
+        elif found.enough(EASILY * LEAST_CLEAN):
+            self._first = max(self._first - 1, 0)
+        return found
+
+    def sample(
+        self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
+        copies: ThreadCopies | None = None, longer: float = 1.0,
+    ) -> list[SampledObject]:
+        """Sample the headers of the objects while threads work, so many times the usual time.
+
+        Args:
+            threads: Their number.
+            watched: Numbers of objects; None watches all mortal ones.
+            period: Microseconds between two samples.
+            copies: What each thread copies for itself.
+            longer: Times `SAMPLED_WINDOWS`.
+        """
+        self.measurements += 1
+        answer = self._ask(do="measure", threads=threads, windows=longer * SAMPLED_WINDOWS, period=period,
+                           copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
+        samples = max(LEAST_SAMPLES, answer["passes"])
+        return [SampledObject(number=number, moved=moved / samples, locked=locked / samples)
+                for number, moved, locked, *_ in answer["seen"]]
+
+    def names(self, numbers: Sequence[int]) -> list[ProgramObject]:
+        """Return how a reader knows the objects; each is searched for once."""
+        if unknown := [each for each in numbers if each not in self._names]:
+            for number, each in zip(unknown, self._ask(do="names", numbers=unknown), strict=True):
+                self._names[number] = ProgramObject(**each | {"held": each["held"] and tuple(each["held"])})
+        return [self._names[number] for number in numbers]
+
+    def places(self, numbers: Sequence[int]) -> list[tuple[CodePlace, ...]]:
+        """Return the lines of the program that use each of the objects; none where they are not known."""
+        if not numbers:
+            return []
+        return [tuple(CodePlace(file=file, line=line, function=function) for file, line, function in each)
+                for each in self._ask(do="places", numbers=list(numbers))]
+
+    def test_copies(self, copies: ThreadCopies, watched: Sequence[int] = ()) -> CopyTest:
+        """Call the function with such copies, and see which of the watched objects lines of the program still use."""
+        return CopyTest(**self._ask(do="copied", watched=list(watched), **asdict(copies)))
+
+    def results(self, *, immortal: bool) -> list[str | None]:
+        """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
+        answer: list[str | None] = self._ask(do="results", immortal=immortal)
+        return answer
+
+    @abstractmethod
+    def _ask(self, **request: Any) -> Any:
+        """Return the answer to a request: `do` is the name of a method of `child.zygote.Zygote`.
+
+        Raises:
+            UnscalableFunctionError: The function cannot be measured.
+            LostZygoteError: The process has ended.
+        """
+
+
+class ZygoteProcess(ZygoteClient):
     """The running zygote of a build; leaving the `with` block ends it."""
 
     def __init__(self, python: str | Path, paths: Sequence[Path]) -> None:
@@ -135,7 +224,7 @@ class ZygoteProcess:
             python: A free-threaded build.
             paths: Folders to import the user's modules from.
         """
-        self._reset()
+        super().__init__()
         self._folders = paths
         environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
         with ExitStack() as stack:
@@ -144,11 +233,6 @@ class ZygoteProcess:
                 [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
             self._wait_until_ready()
             self._stack = stack.pop_all()
-
-    def _reset(self) -> None:
-        self.measurements = 0
-        self._first = 0      # of WINDOWS
-        self._names: dict[int, ProgramObject] = {}
 
     def __enter__(self) -> Self:
         """Return the process."""
@@ -160,7 +244,8 @@ class ZygoteProcess:
 
     def load(  # noqa: PLR0913 - what the zygote is asked
         self, function: str, payloads: str | None, payload: str | None, threads: int, *,
-        recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False, limit: float = LOAD_LIMIT,
+        recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False,
+        limit: float = ANSWER_LIMIT,
     ) -> LoadedFunction:
         """Load the function and call it until it is warm; it replaces an earlier one.
 
@@ -183,7 +268,8 @@ class ZygoteProcess:
         self._send(do="load", function=function, payloads=payloads, payload=payload, threads=threads, recipe=recipe,
                    maker=maker, look=look)
         if (told := self._answer(limit)) == {"calling": True}:
-            seconds = min(CALL_LIMIT, max(0.0, until - time.monotonic()))
+            seconds = min(CALL_LIMIT, limit)
+            until = max(until, time.monotonic() + seconds)      # the import may have taken most of the time
             told = self._answer(seconds, f"a call of {function} did not return within {seconds:.0f} s; name a part of "
                                          "the work, or smaller payloads")
         # Objects may take long to list once the calls are over.
@@ -193,77 +279,6 @@ class ZygoteProcess:
         self._names.clear()
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
-    def measure(self, mode: CallMode, seconds: float = WINDOWS[0]) -> CleanCalls:
-        """Return the undisturbed calls of one measurement.
-
-        Raises:
-            UnscalableFunctionError: The function raised, or did not return.
-            LostZygoteError: The process has ended.
-        """
-        self.measurements += 1
-        return clean_calls(self._ask(LOAD_LIMIT, do="measure", threads=mode.threads, processes=mode.processes,
-                                     immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
-                                     copies=_plain(mode.copies), seconds=seconds))
-
-    def measure_cleanly(
-        self, mode: CallMode, quota: float = LEAST_CLEAN, tries: int = len(WINDOWS),
-    ) -> CleanCalls:
-        """Measure with longer and longer windows until `quota` seconds were undisturbed, or the tries are over."""
-        parts: list[CleanCalls] = []
-        for seconds in WINDOWS[self._first:][:tries]:
-            parts.append(self.measure(mode, seconds))
-            if pooled(parts).enough(quota):
-                break
-        found = pooled(parts)
-        if len(parts) > 1:      # forks cost time, too: on a busy machine begin with a longer window
-            self._first = min(self._first + 1, len(WINDOWS) - 2)
-        elif found.enough(EASILY * quota):
-            self._first = max(self._first - 1, 0)
-        return found
-
-    def sample(
-        self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
-        copies: ThreadCopies | None = None, longer: float = 1.0,
-    ) -> list[SampledObject]:
-        """Sample the headers of the objects while threads work, so many times the usual time.
-
-        Args:
-            threads: Their number.
-            watched: Numbers of objects; None watches all mortal ones.
-            period: Microseconds between two looks.
-            copies: What each thread copies for itself.
-            longer: Times `SAMPLED_SECONDS`.
-        """
-        self.measurements += 1
-        answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=longer * SAMPLED_SECONDS, period=period,
-                           copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
-        looks = max(LEAST_LOOKS, answer["passes"])
-        return [SampledObject(number=number, moved=moved / looks, locked=locked / looks, parked=parked / looks)
-                for number, moved, locked, parked in answer["seen"]]
-
-    def names(self, numbers: Sequence[int]) -> list[ProgramObject]:
-        """Return how a reader knows the objects; each is searched for once."""
-        if unknown := [each for each in numbers if each not in self._names]:
-            for number, each in zip(unknown, self._ask(LOAD_LIMIT, do="names", numbers=unknown), strict=True):
-                self._names[number] = ProgramObject(**each | {"held": each["held"] and tuple(each["held"])})
-        return [self._names[number] for number in numbers]
-
-    def places(self, numbers: Sequence[int]) -> list[tuple[CodePlace, ...]]:
-        """Return the lines of the program that use each of the objects; none where they are not known."""
-        if not numbers:
-            return []
-        return [tuple(CodePlace(file=file, line=line, function=function) for file, line, function in each)
-                for each in self._ask(LOAD_LIMIT, do="places", numbers=list(numbers))]
-
-    def test_copies(self, copies: ThreadCopies, watched: Sequence[int] = ()) -> CopyTest:
-        """Call the function with such copies, and see which of the watched objects lines of the program still use."""
-        return CopyTest(**self._ask(LOAD_LIMIT, do="copied", watched=list(watched), **asdict(copies)))
-
-    def results(self, *, immortal: bool) -> list[str | None]:
-        """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
-        answer: list[str | None] = self._ask(LOAD_LIMIT, do="results", immortal=immortal)
-        return answer
-
     def _wait_until_ready(self) -> None:
         """Wait until the core is loaded, and say that it is being compiled if it is."""
         limit = START_LIMIT
@@ -271,9 +286,9 @@ class ZygoteProcess:
             announce("gilscope's measuring core for this build", state["compiling"])
             limit = COMPILE_LIMIT
 
-    def _ask(self, limit: float, **request: Any) -> Any:
+    def _ask(self, **request: Any) -> Any:
         self._send(**request)
-        return self._content(self._answer(limit))
+        return self._content(self._answer(ANSWER_LIMIT))
 
     def _send(self, **request: Any) -> None:
         try:

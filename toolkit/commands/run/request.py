@@ -134,6 +134,8 @@ def check_callable_names(*names: str | None) -> None:
         ToolkitError: One does not.
     """
     for name in filter(None, names):
+        if name.endswith(".py"):
+            raise _file_error(name)
         if name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2]):
             raise ToolkitError(f"{name!r} does not have the form package.module:name")
         if name.partition(":")[0].endswith(".py") or "/" in name:
@@ -143,14 +145,17 @@ def check_callable_names(*names: str | None) -> None:
 def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
     if dotted_names := [name for name in words if "." in name]:
         if dotted_names[0].endswith(".py"):
-            module = _as_module(f"{dotted_names[0]}:FUNCTION")
-            raise ToolkitError(f"{dotted_names[0]!r} is a file: name the function: {module}")
+            raise _file_error(dotted_names[0])
         module, _, function = dotted_names[0].rpartition(".")
         raise ToolkitError(f"{dotted_names[0]!r}: a function of yours is named with a colon: {module}:{function}")
     if extra:
         raise ToolkitError(
             f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function"
         )
+
+
+def _file_error(name: str) -> ToolkitError:
+    return ToolkitError(f"{name!r} is a file: name the function: {_as_module(f'{name}:FUNCTION')}")
 
 
 def _as_module(name: str) -> str:

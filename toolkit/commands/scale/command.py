@@ -25,7 +25,7 @@ from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.scale.api import LIMITED, ApiRequest, investigate_api
 from gilscope.toolkit.scale.api_report import answer_document
 from gilscope.toolkit.scale.investigation import investigate
-from gilscope.toolkit.scale.judgement import ScalingVerdict
+from gilscope.toolkit.scale.judgement import LOST
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer, answer_values
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 from gilscope.toolkit.units import format_seconds
@@ -103,20 +103,21 @@ def run(args: Namespace) -> int:
     args.budget = args.budget or duration(BUDGET)
     packages = [checked(text) for text in args.packages]
     files = _call_files(args.tests) if args.api else ()
-    builds = _builds(args)
+    # Installing takes long, and keeps no other measurement waiting.
+    builds = [(build, _python(build, packages)) for build in _builds(args)]
     output, started = ReportOutput(args), now()
     machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
     functions: list[BuildScaling] = []
     apis: list[BuildApiScaling] = []
-    for build in builds:
+    for build, python in builds:
         limit = (f"{format_seconds(args.budget)} and what has begun by then" if args.api else
-                 "a minute on a quiet machine")
+                 "a minute on a quiet machine, several if a call takes over 20 ms")
         print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
         with machine.hold():
             if args.api:
-                apis.append(_investigated_api(build, args, packages, files))
+                apis.append(_investigated_api(build, python, args, files))
             else:
-                functions.append(_investigated(build, args, packages))
+                functions.append(_investigated(build, python, args))
     answer = ScalingAnswer(
         subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
         command=shlex.join(["gilscope", *args.words]), functions=tuple(functions), apis=tuple(apis))
@@ -126,8 +127,7 @@ def run(args: Namespace) -> int:
         outcomes = [one.outcome for each in apis if each.found for one in each.found.callables]
         return _code(limited=any(outcome in LIMITED for outcome in outcomes),
                      unmeasured=any(each.found is None for each in apis))
-    limited = {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
-    return _code(limited=any(each.found and each.found.judgement.verdict in limited for each in functions),
+    return _code(limited=any(each.found and each.found.judgement.verdict in LOST for each in functions),
                  unmeasured=any(each.found is None for each in functions))
 
 
@@ -189,10 +189,10 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
     return free
 
 
-def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> BuildScaling:
-    """Investigate one build; only a lost process and a function that does not work there are no errors."""
+def _investigated(build: Build, python: Path, args: Namespace) -> BuildScaling:
+    """Investigate one build; a process that is lost, and a function that fails on this build, are its problem."""
     try:
-        with ZygoteProcess(_python(build, packages), _folders(args)) as process:
+        with ZygoteProcess(python, _folders(args)) as process:
             loaded = process.load(args.function, args.payloads, args.payload, args.threads)
             if loaded.gil:
                 return BuildScaling(label=build.label, version=build.version, found=None, problem=GIL_ON)
@@ -203,13 +203,13 @@ def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> Bui
 
 
 def _investigated_api(
-    build: Build, args: Namespace, packages: Sequence[str], files: tuple[tuple[Path, str], ...],
+    build: Build, python: Path, args: Namespace, files: tuple[tuple[Path, str], ...],
 ) -> BuildApiScaling:
     """Investigate what a module offers on one build."""
     request = ApiRequest(module=args.api, threads=args.threads, folders=_folders(args), files=files,
                          seconds=args.budget)
     try:
-        found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
+        found = investigate_api(python, request, lambda text: print_stderr(f"gilscope: {text}"))
     except UnscalableFunctionError as error:
         return BuildApiScaling(label=build.label, version=build.version, found=None, problem=str(error))
     return BuildApiScaling(label=build.label, version=build.version, found=found)

@@ -89,7 +89,7 @@ class ScalingChecks:
     def __init__(self, core: ModuleType | None, budget: float, header: str) -> None:
         self._core = core
         self._budget = budget      # seconds
-        self._spent = 0.0          # thereof
+        self._spent = 0.0          # of the budget
         self._header = header      # "" where tests are measured
         self._answers: list[tuple[str, dict[str, Any]]] = []     # by the test's id
 
@@ -160,7 +160,8 @@ def _measured(core: ModuleType, item: pytest.Function) -> dict[str, Any]:
     if records:
         return records[-1]
     if ending.kind == "slow":
-        return _failed("the measuring process did not end in time; threads that fixtures start do not run in it")
+        return _failed(f"it took over {LIMIT_SECONDS:g} s, or over {SILENT_SECONDS:g} s for one request; threads that "
+                       "fixtures start do not run in the measuring process")
     crashed = f"the measuring process crashed with {ending.reason}"
     return _failed(crashed if ending.kind == "crash" else f"the measuring process {ending.reason}")
 

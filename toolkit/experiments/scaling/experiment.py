@@ -23,11 +23,11 @@ from gilscope.toolkit.experiments.base import EffortLevel, EffortSettings, Exper
 from gilscope.toolkit.experiments.results import parameter
 from gilscope.toolkit.experiments.scaling.measuring import AreaRounds
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, PRIVATE, SHARED
-from gilscope.toolkit.experiments.scaling.shares import CAUSE, LIMITED, WORKERS, OperationShares, is_cause
+from gilscope.toolkit.experiments.scaling.shares import CAUSE, WORKERS, OperationShares, is_cause
 from gilscope.toolkit.experiments.tables_and_figures import TableBuilder, label_column, value_columns
 from gilscope.toolkit.report.document import Column, Entry, Lines
 from gilscope.toolkit.report.figures.figure import HeatFigure, HeatPanel
-from gilscope.toolkit.scale.judgement import SCALES, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.judgement import LOST, SCALES, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.scaling_values import span_values
 from gilscope.toolkit.units import counted, few, inflect
 
@@ -216,7 +216,7 @@ def _causes_table(shares: OperationShares) -> Iterator[Section]:
 
 def _way_text(cause: FoundCause) -> str:
     objects = ", ".join(cause.objects)
-    if cause.verdict not in LIMITED:
+    if cause.verdict not in LOST:
         return f"not found again: {cause.verdict.value} when it was investigated" + (
             f"; held meanwhile: {objects}" if objects else "")
     if cause.obstacle == Obstacle.UNKNOWN:
@@ -246,7 +246,7 @@ def _build_finding(shares: OperationShares, build: Build) -> str:
 
 def _causes_finding(shares: OperationShares) -> Iterator[str]:
     obstacles = Counter(cause.obstacle for cell in shares.losses()
-                        if (cause := shares.cause(cell)) is not None and cause.verdict in LIMITED)
+                        if (cause := shares.cause(cell)) is not None and cause.verdict in LOST)
     if obstacles:
         words = ", ".join(f"{obstacle} ({count})" for obstacle, count in obstacles.most_common())
         yield f"In the way of the {counted(obstacles.total(), 'loss', 'losses')} whose cause was looked for: {words}."

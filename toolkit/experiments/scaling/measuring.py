@@ -16,9 +16,10 @@ from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS
 from gilscope.toolkit.experiments.scaling.shares import WORKERS, is_cause, metrics_of
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ArmResult, Round
-from gilscope.toolkit.scale.investigation import ONE, PROCESSES, THREADS, compared_modes, investigate
+from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import SURELY_NOT
 from gilscope.toolkit.scale.repairs import repairs
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, compared_modes
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.results import parameter
-from gilscope.toolkit.scale.investigation import ONE, PROCESSES, THREADS
-from gilscope.toolkit.scale.judgement import Doubt, ScalingEvidence, ScalingVerdict, Span, verdict_of_many
-from gilscope.toolkit.scale.scaling_rounds import RoundCalls
+from gilscope.toolkit.scale.judgement import LOST, Doubt, ScalingEvidence, ScalingVerdict, Span, verdict_of_many
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ WORKERS = 2
 MODES = (ONE, THREADS, PROCESSES)
 FIELDS = ("calls", "spent", "made", "lasted", "queued")
 CAUSE = "cause"      # the parameter of cells that look for the cause; the others measure shares
-LIMITED = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
 THREADS_OF = {ONE: 1, THREADS: WORKERS, PROCESSES: WORKERS}
 
 
@@ -113,7 +111,7 @@ class OperationShares:
 
     def limited(self, cell: Cell | None) -> bool:
         """Return True if it does not scale."""
-        return self.verdict(cell) in LIMITED
+        return self.verdict(cell) in LOST
 
     def losses(self) -> list[Cell]:
         """Return the cells that do not scale, the largest loss first."""
@@ -132,7 +130,7 @@ def operation_share(rounds: RoundCalls) -> OperationShare:
 
 
 def _contradict(one: ScalingVerdict, other: ScalingVerdict) -> bool:
-    return {one in LIMITED, other in LIMITED} == {True, False} and ScalingVerdict.SCALES in {one, other}
+    return {one in LOST, other in LOST} == {True, False} and ScalingVerdict.SCALES in {one, other}
 
 
 def _round_calls(results: Results, cell: Cell | None) -> RoundCalls | None:

@@ -14,7 +14,7 @@ import types
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import find
 from gilscope.toolkit.scale.child.opaque import stored
-from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
+from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,26 +37,31 @@ class _Way:
     """The way to an object: how it is written in the program, what it belongs to, and what it is there.
 
     `text` is the name, `path` the expression that further parts are appended to, `owner` the global, argument or
-    function at the beginning of the way.
+    function at the beginning of the way, `module` the module that has it, `held` its name there if it is a global.
     """
 
-    __slots__ = ("kind", "owner", "path", "text")
+    __slots__ = ("argument", "held", "kind", "module", "owner", "path", "text")
 
-    def __init__(self, kind: str, path: str, owner: str = "", text: str = "") -> None:
+    def __init__(self, kind: str, path: str, *, owner: str = "", text: str = "", module: str = "", held: str = "",
+                 argument: bool = False) -> None:
         self.kind = kind
         self.path = path
         self.owner = owner or path
         self.text = text or path
+        self.module = module
+        self.held = held
+        self.argument = argument
 
     def part(self, kind: str, path: str, text: str = "") -> _Way:
         """Return the way to a part of the object."""
-        return _Way(kind, path, self.owner, text)
+        return _Way(kind, path, owner=self.owner, text=text, module=self.module, held=self.held,
+                    argument=self.argument)
 
 
 def names_of(
     wanted: Sequence[Any], function: str, payloads: list[Any] | None, arguments: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Return name, owner, kind, type and holder of each object; the kind "unknown" has the name of its type alone.
+    """Return the fields of `zygote_process.ProgramObject` for each; the kind "unknown" has the name of its type alone.
 
     Args:
         wanted: The objects.
@@ -68,39 +73,39 @@ def names_of(
     return [_described(each, found.get(id(each))) for each in wanted]
 
 
+def unnamed(wanted: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the same fields of objects that are not searched for."""
+    return [_described(each, None) for each in wanted]
+
+
 def _described(each: Any, way: _Way | None) -> dict[str, Any]:
     kind = type(each)
     told = f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
     if way is None:
         way = _Way("unknown", f"an object of type {told}")
     return {"name": message(way.text), "owner": message(way.owner), "kind": way.kind, "type": message(told),
-            "held": _held(way.owner), "argument": way.owner.startswith(ARGUMENT)}
-
-
-def _held(owner: str) -> list[str] | None:
-    """Return module and name of the global that the owner is; None if it is something else."""
-    module, _, name = owner.rpartition(".")
-    return [module, name] if name in getattr(sys.modules.get(module), "__dict__", ()) else None
+            "held": [way.module, way.held] if way.held else None, "argument": way.argument, "ours": within(way.module)}
 
 
 def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, Any]) -> list[tuple[_Way, Any]]:
     """Return the roots of paths to objects, nearest to the reader first: own module, arguments, function, others."""
     own, found = function.partition(":")[0], find(function)
-    roots: list[tuple[_Way, Any]] = [(_Way("module", own, text=f"module {own}"), sys.modules[own])]
+    roots: list[tuple[_Way, Any]] = [(_Way("module", own, text=f"module {own}", module=own), sys.modules[own])]
     parameter = _parameter(found)
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
         # Threads use all of theirs, so what is in the way is seldom in one of them alone: they belong together.
-        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}", owner=f"{ARGUMENT}{parameter}"), payload))
+        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}", owner=f"{ARGUMENT}{parameter}", argument=True),
+                      payload))
     roots += [(_Way("argument", f"{TEST_ARGUMENT}{name}"), each) for name, each in arguments.items()]
-    roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
+    roots.append((_Way("function", f"{function.replace(':', '.')}()", module=own), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
-              if isinstance(module, types.ModuleType) and name != own and not name.startswith("gilscope")]
+              if isinstance(module, types.ModuleType) and name != own and not within(name)]
     # Modules of the same package first, then those that are not of the standard library.
     package = own.partition(".")[0]
     others.sort(key=lambda each: (each[0].partition(".")[0] != package,
                                   each[0].partition(".")[0] in sys.stdlib_module_names, each[0] == "__main__"))
-    return roots + [(_Way("module", name, text=f"module {name}"), module) for name, module in others]
+    return roots + [(_Way("module", name, text=f"module {name}", module=name), module) for name, module in others]
 
 
 def _parameter(found: Any) -> str:
@@ -187,21 +192,27 @@ def _globals(_way: _Way, module: types.ModuleType) -> Iterator[tuple[_Way, Any]]
         path = f"{own}.{name}"
         if isinstance(value, types.FunctionType):
             if value.__module__ == own:
-                yield _Way("function", f"{path}()"), value
+                yield _Way("function", f"{path}()", module=own), value
             else:
-                yield _Way("function", f"{value.__module__}.{value.__qualname__}()"), value
+                yield _Way("function", f"{value.__module__}.{value.__qualname__}()", module=_of(value)), value
         elif isinstance(value, type):
             yield _class_way(value), value
         elif not isinstance(value, types.ModuleType):
-            yield _Way("global", path), value
-    yield _Way("namespace", f"globals of {own}"), vars(module)
+            yield _Way("global", path, module=own, held=name), value
+    yield _Way("namespace", f"globals of {own}", module=own), vars(module)
 
 
 def _class_way(value: type) -> _Way:
     name = f"{value.__module__}.{value.__qualname__}" if value.__module__ != "builtins" else value.__qualname__
     own = any(base.__flags__ & HEAP_TYPE and any(each in namespace_of(base) for each in FROM_CLASS_STATEMENT)
               for base in mro_of(value))
-    return _Way("class" if own else "class of C", f"class {name}")
+    return _Way("class" if own else "class of C", f"class {name}", module=_of(value))
+
+
+def _of(value: Any) -> str:
+    """Return the name of the module that a class or function says it is from; "" if it says something else."""
+    name = value.__module__
+    return name if isinstance(name, str) else ""
 
 
 def _class_parts(way: _Way, each: type) -> Iterator[tuple[_Way, Any]]:
@@ -231,7 +242,7 @@ def _function_parts(way: _Way, each: types.FunctionType) -> Iterator[tuple[_Way,
     yield way.part("defaults", f"defaults of {way.path}"), each.__defaults__
     yield way.part("defaults", f"defaults of {way.path}"), each.__kwdefaults__
     yield way.part("namespace", f"attributes of {way.path}"), each.__dict__
-    yield _Way("namespace", f"globals of {each.__module__}"), each.__globals__
+    yield _Way("namespace", f"globals of {each.__module__}", module=_of(each)), each.__globals__
 
 
 def _code_parts(way: _Way, each: types.CodeType) -> Iterator[tuple[_Way, Any]]:

@@ -75,13 +75,14 @@ def _referents(each: Any) -> Iterable[Any]:
 def _is_ours(each: Any) -> bool:
     kind = type(each)
     if kind is types.ModuleType:
-        return _within(getattr(each, "__name__", ""))
+        return within(getattr(each, "__name__", ""))
     if kind is types.FunctionType:
-        return _within(each.__module__)
+        return within(each.__module__)
     if kind is dict:
-        return _within(each.get("__name__")) and "__spec__" in each      # of a module
-    return isinstance(each, type) and _within(each.__dict__.get("__module__", ""))
+        return within(each.get("__name__")) and "__spec__" in each      # of a module
+    return isinstance(each, type) and within(each.__dict__.get("__module__", ""))
 
 
-def _within(name: object) -> bool:
+def within(name: object) -> bool:
+    """Return True if it is the name of gilscope or of a module in it."""
     return isinstance(name, str) and (name == OURS or name.startswith(f"{OURS}."))

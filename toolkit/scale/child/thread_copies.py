@@ -12,6 +12,7 @@ import functools
 import pickle
 import sys
 import types
+from _thread import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAME, DEEP, PICKLED = "same", "deepcopy", "pickle"      # how to copy; "same" is the control, which copies nothing
-_COPY: dict[str, Callable[[Any], Any]] = {
-    SAME: lambda each: each, DEEP: copy.deepcopy,
-    PICKLED: lambda each: pickle.loads(pickle.dumps(each))}  # noqa: S301 - the program's own object
+_LOADING = allocate_lock()
+
+
+def _by_pickle(original: Any) -> Any:
+    stored = pickle.dumps(original)
+    with _LOADING:     # a compiled pattern comes from re's cache, which another thread may just have filled
+        if "re" in sys.modules:
+            sys.modules["re"].purge()
+        return pickle.loads(stored)  # noqa: S301 - the program's own object
+
+
+_COPY: dict[str, Callable[[Any], Any]] = {SAME: lambda each: each, DEEP: copy.deepcopy, PICKLED: _by_pickle}
 
 
 class UncopiedError(Exception):

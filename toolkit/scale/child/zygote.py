@@ -24,7 +24,7 @@ from gilscope.toolkit.measure.child.calls import NameMissingError, find, functio
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
-from gilscope.toolkit.scale.child.names import names_of
+from gilscope.toolkit.scale.child.names import names_of, unnamed
 from gilscope.toolkit.scale.child.opaque import readers, stored_values
 from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
@@ -41,7 +41,9 @@ WARM_LOOK = 0.006       # seconds, where hundreds of functions are looked at: ea
 CHUNK = 0.0001          # seconds of calls between two looks at the clocks; contended, they take ten times as long, and
                         # must still fit into the slice that a busy machine gives a thread
 LEAST_WARM = 0.012      # seconds of a measurement that are not counted: threads have just been started
-LEAST_CALLS = 20        # in a measurement
+WINDOW = 0.04           # seconds of the shortest measurement
+LEAST_CALLS = 12        # in it, as fast as one thread makes them: contended, it gets through a third of them
+LEAST_WARM_CALLS = 2    # before it, in each thread
 LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minutes
 PATIENCE = 20.0         # seconds that a measurement may take longer than it should
 NAMING = 60.0           # seconds for the names of objects, of which there may be hundreds of thousands
@@ -97,9 +99,9 @@ class Zygote:
             # Writes the .pyc: constants of a module that was compiled in this process are counted, others are not.
             self._asked(lambda: _import_module(function), PATIENCE)
         if recipe is not None:
-            return self.take(function, partial(_repeated, recipe), threads)
+            return self.take(function, partial(_repeated, recipe), threads, look=look)
         called = function_called(function)
-        return self.take(function, lambda: called, threads, made=_payloads(payloads, payload))
+        return self.take(function, lambda: called, threads, made=_payloads(payloads, payload), look=look)
 
     def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, *,
              made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None,
@@ -132,34 +134,34 @@ class Zygote:
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
         self._objects = []
         if look:
-            return self._facts([], None)
+            return self._facts(None)
         gc.collect()
         self._objects = self._reachable([self._call, made, *sys.modules.values(), *gc.get_objects()])
-        return self._facts(*self._layout())
+        return self._facts(self._layout())
 
-    def _facts(self, locks: list[str], refused: str | None) -> dict[str, Any]:
+    def _facts(self, refused: str | None) -> dict[str, Any]:
         made = self._payloads
         package = self._name.partition(":")[0].partition(".")[0]
         return {"seconds_per_call": self._each, "objects": len(self._objects), "dealt": self._dealt,
-                "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": locks,
+                "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused,
                 "bytecode": not sys.dont_write_bytecode, "operations": 1, "package": package}
 
     def measure(  # noqa: PLR0913 - the fields of a mode, and what the sampler does
-        self, threads: int, *, processes: bool = False, immortal: Sequence[int] = (), everything: bool = False,
-        collector: bool = True, copies: dict[str, Any] | None = None, seconds: float = 0.04, period: int = 0,
+        self, threads: int, windows: float, *, processes: bool = False, immortal: Sequence[int] = (),
+        everything: bool = False, collector: bool = True, copies: dict[str, Any] | None = None, period: int = 0,
         watched: Sequence[int] | None = None,
     ) -> dict[str, Any]:
         """Return the times of calls in so many threads, each pinned to a core.
 
         Args:
             threads: Their number.
+            windows: The time that is measured, in windows of WINDOW seconds or LEAST_CALLS calls.
             processes: True for processes with a thread each.
             immortal: Objects to make immortal before the threads start.
             everything: True to make all of them immortal.
             collector: False to turn the garbage collector off.
             copies: What each thread copies for itself: the arguments of `ThreadCopy`.
-            seconds: The time that is measured.
-            period: Microseconds between looks of the sampler; 0 for no sampler.
+            period: Microseconds between samples; 0 for no sampler.
             watched: The objects for the sampler; None: all that are not immortal.
 
         Raises:
@@ -167,8 +169,8 @@ class Zygote:
         """
         self._number += 1
         self._gate[:8] = bytes(8)
-        warm = max(LEAST_WARM, 3 * self._each)
-        lasts = max(seconds, LEAST_CALLS * self._each)
+        warm = max(LEAST_WARM, LEAST_WARM_CALLS * self._each)
+        lasts = windows * max(WINDOW, LEAST_CALLS * self._each)
         plan = _Plan(threads=threads, each=1 if processes else threads, warm=warm, seconds=lasts, collector=collector,
                      number=self._number, copies=copies)
         chosen = self._objects if everything else [self._objects[number] for number in immortal]
@@ -180,16 +182,17 @@ class Zygote:
             if isinstance(answer, str):
                 raise FailedMeasurementError(answer)
         return {"rows": [row for answer in answers for row in answer["rows"]], "calls": self._chunk(),
-                "system": sum(answer["system"] for answer in answers),
                 "switches": sum(answer["switches"] for answer in answers),
                 "collections": answers[0]["collections"], "sampled": answers[0]["sampled"]}
 
     def names(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return how a reader knows the objects."""
+        """Return how a reader knows the objects; by their types if the search fails, which looks at attributes."""
         wanted = [self._objects[number] for number in numbers]
-        named: list[dict[str, Any]] = self._asked(
-            lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING,
-            "the search for the names of its objects")
+        try:
+            named: list[dict[str, Any]] = self._asked(
+                lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING)
+        except FailedMeasurementError:
+            return unnamed(wanted)
         return named
 
     def places(self, numbers: Sequence[int]) -> list[list[tuple[str, int, str]]]:
@@ -259,7 +262,7 @@ class Zygote:
             return found
         return reachable(roots, own, stored_values)
 
-    def _layout(self) -> tuple[list[str], str | None]:
+    def _layout(self) -> str | None:
         """Find out in a fork which locks can be read and whether the layout is known; return why not, or None."""
         def verified() -> dict[str, int]:
             verify(self._core)
@@ -267,10 +270,10 @@ class Zygote:
 
         (answer,) = _answers([self._fork(verified)], PATIENCE, "the check of the layout of objects")
         if isinstance(answer, str):
-            return [], answer
+            return answer
         kinds = {type(threading.Lock()): answer.get("lock"), type(threading.RLock()): answer.get("RLock")}
         self._locks = {kind: offset for kind, offset in kinds.items() if offset}
-        return sorted(kind.__qualname__ for kind in self._locks), None
+        return None
 
     def _warm_up(self, seconds: float) -> float:
         """Call the function until it is warm; return the seconds of a usual call, whatever else ran meanwhile."""
@@ -342,17 +345,17 @@ class Zygote:
                        "seen": [(watched[index], *rest) for index, *rest in rows]}
         if problems or None in found:
             raise FailedMeasurementError(problems[0] if problems else "the threads did not meet")
-        return {"rows": [rows for rows, _, _ in found], "system": sum(system for _, system, _ in found),
+        return {"rows": [rows for rows, *_ in found],
                 "switches": sum(switches for *_, switches in found), "collections": _collections() - collections,
                 "sampled": sampled}
 
-    def _asked(self, action: Callable[[], Any], limit: float, what: str = "the function") -> Any:
-        """Run `action` in a fork and return its result; `what` is said if it does not return.
+    def _asked(self, action: Callable[[], Any], limit: float) -> Any:
+        """Run `action` in a fork and return its result.
 
         Raises:
             FailedMeasurementError: It failed, or took longer than `limit` seconds.
         """
-        (answer,) = _answers([self._fork(action)], limit, what)
+        (answer,) = _answers([self._fork(action)], limit)
         if isinstance(answer, str):
             raise FailedMeasurementError(answer)
         return answer
