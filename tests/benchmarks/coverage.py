@@ -33,7 +33,7 @@ from math import exp, log, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.scale.investigation import investigate
+from gilscope.toolkit.scale.investigation import investigate, take_a_look
 from gilscope.toolkit.scale.judgement import ScalingVerdict, judge
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, SampledObject
@@ -347,8 +347,9 @@ class NoisyProcess:
         self.measurements += 1
         shared = mode.threads > 1 and not mode.processes
         rate = (self._of_ceiling if shared else 1.0) * exp(self._draw.gauss(0, NOISE_OF_RATES))
-        return CleanCalls(threads=mode.threads, calls=round(1e6 * rate), spent=10**8 * mode.threads,
-                          made=round(1e6 * rate), lasted=10**8 * mode.threads)
+        calls = round(1e6 * rate * mode.threads)
+        return CleanCalls(threads=mode.threads, calls=calls, spent=10**8 * mode.threads, made=calls,
+                          lasted=10**8 * mode.threads)
 
     def sample(self, *_: object, **__: object) -> list[SampledObject]:
         """Return that no object was seen."""
@@ -356,18 +357,21 @@ class NoisyProcess:
 
 
 def near(tables: int) -> Iterator[Row]:
-    """Return the verdicts of investigations with their interim and later looks."""
+    """Return the verdicts of investigations, once they stop and at their end, and those of short measurements."""
     loaded = LoadedFunction(seconds_per_call=1e-4, payloads=0, dealt=False, objects=0, gil=False, refused="simulated",
                             bytecode=True)
     for truth in (0.74, 0.77, 0.8, 0.83):
         draw = random.Random(f"near {truth}")
         made = [investigate(NoisyProcess(draw, truth), loaded, 2, clock=lambda: 0.0, rest=lambda _: None)  # type: ignore[arg-type]
                 for _ in range(5 * tables)]
-        first = [judge(replace(each.evidence, later=())).verdict for each in made]
-        width = fmean(log(span.hi / span.lo) / 2 for each in made if (span := each.evidence.of_ceiling))
-        yield {"truth": truth, "half_width": width, **{
+        stopped = [judge(replace(each.evidence, later=())).verdict for each in made]
+        short = [judge(take_a_look(NoisyProcess(draw, truth), 2)[0]).verdict for _ in made]  # type: ignore[arg-type]
+        spans = [span for each in made if (span := each.evidence.of_ceiling)]
+        yield {"truth": truth, "half_width": fmean(log(span.hi / span.lo) / 2 for span in spans),
+               "covered": fmean(span.lo <= truth <= span.hi for span in spans), **{
             f"{verdict}{name}": fmean(each is verdict for each in verdicts)
-            for name, verdicts in ((", 1", first), (", 3", [each.judgement.verdict for each in made]))
+            for name, verdicts in ((", short", short), (", stopped", stopped),
+                                   ("", [each.judgement.verdict for each in made]))
             for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
 
 
