@@ -133,8 +133,11 @@ class CountsSearch:
         modes = {name: self._modes[name] for name in (THREADS, PROCESSES, IMMORTAL)}
         rounds = ScalingRounds(self._process, {
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
-        rounds.take(CONFIRMING_ROUNDS)
-        if not rounds.enough([*modes, SET]):
+        for _ in range(2):     # a second time on a busy machine
+            rounds.take(CONFIRMING_ROUNDS)
+            if rounds.enough([*modes, SET]):
+                break
+        else:
             self._shares.starved = True
             return None
         threads, processes, full, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, IMMORTAL, SET))
