@@ -355,6 +355,8 @@ class NoisyProcess:
         """Return that no object was seen."""
         return []
 
+    names = places = sample
+
 
 def near(tables: int) -> Iterator[Row]:
     """Return the verdicts of investigations, once they stop and at their end, and those of short measurements."""

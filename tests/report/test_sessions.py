@@ -149,7 +149,8 @@ def test_session_that_a_cell_lacks_is_left_out():
 
 
 @pytest.mark.parametrize(("sessions", "about"), [
-    (1, "any verdict about this session is false"), (2, "any verdict about these 2 sessions is false"), (3, "any verdict is false")])
+    (1, "any verdict about this session is false"), (2, "any verdict about these 2 sessions is false"),
+    (3, "any verdict is false")])
 def test_error_probability_of_two_sessions_is_about_these(sessions, about):
     assert about in " ".join(terminal.render(overview_document(make(sessions))).split())
 

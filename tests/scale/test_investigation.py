@@ -157,6 +157,16 @@ def test_the_object_whose_counts_are_in_the_way_is_named_among_others_that_move(
     assert answer.without == pytest.approx(1.0)
 
 
+def test_object_is_named_where_the_verdict_is_open_because_it_is_near_the_threshold():
+    class Varying(PlantedProcess):
+        def rate(self, mode):
+            return super().rate(mode) * (1.05, 0.96, 0.99)[self.measurements // 2 % 3]
+
+    answer = found(Varying, counted={42: 4_200.0}, moving=(7,))
+    assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.NEAR)
+    assert (answer.judgement.obstacle, [each.name for each in answer.objects]) == (Obstacle.COUNTS, ["app.N42"])
+
+
 def test_two_objects_that_both_cost_something_are_both_named():
     answer = found(counted={42: 5_000.0, 50: 5_000.0}, moving=(7, 45))
     assert {each.name for each in answer.objects} == {"app.N42", "app.N50"}

@@ -55,7 +55,7 @@ def test_cause_of_a_loss(of_ceiling, immortal, held, obstacle):
 
 @pytest.mark.parametrize(("of_ceiling", "changed", "doubt"), [
     # Counts may explain most of a small loss, although they gain less than a quarter.
-    (0.78, {"immortal": Span(ratio=1.18, lo=1.12, hi=1.24)}, Doubt.CONTRAST),
+    (0.74, {"immortal": Span(ratio=1.20, lo=1.14, hi=1.26)}, Doubt.CONTRAST),
     (0.50, {"immortal": Span(ratio=1.18, lo=1.14, hi=1.22)}, None),       # a fifth of the loss at most
     (0.50, {"immortal": Span(ratio=0.97, lo=0.74, hi=1.27), "collected": True}, Doubt.CONTRAST),
     (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": True}, Doubt.COLLECTOR),
@@ -101,6 +101,24 @@ def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_cal
                     {"disturbed_immortal": span(1.6)}):      # too near, not seen often, or counts may cost it
         assert judge(replace(seen, **changed)).doubt is Doubt.FEW_CLEAN
         assert judge(replace(seen, **changed)).verdict is UNSURE
+
+
+@pytest.mark.parametrize(("of_ceiling", "verdict", "doubt"), [
+    (Span(ratio=0.82, lo=0.80, hi=0.84), SCALES, None), (Span(ratio=0.78, lo=0.76, hi=0.79), PLATEAUS, None),
+    (Span(ratio=0.82, lo=0.79, hi=0.85), UNSURE, Doubt.NEAR), (Span(ratio=0.78, lo=0.75, hi=0.81), UNSURE, Doubt.NEAR),
+    (Span(ratio=0.86, lo=0.75, hi=0.99), SCALES, None), (Span(ratio=0.74, lo=0.65, hi=0.84), PLATEAUS, None),
+    (Span(ratio=0.82, lo=0.72, hi=0.94), UNSURE, Doubt.WIDE), (Span(ratio=0.78, lo=0.68, hi=0.89), UNSURE, Doubt.WIDE)])
+def test_near_the_threshold_the_whole_interval_decides(of_ceiling, verdict, doubt):
+    found = judge(replace(evidence(), of_ceiling=of_ceiling))
+    assert (found.verdict, found.doubt if verdict is UNSURE else None) == (verdict, doubt)
+
+
+@pytest.mark.parametrize(("immortal", "obstacle"), [
+    (Span(ratio=1.3, lo=1.2, hi=1.4), Obstacle.COUNTS), (Span(ratio=1.1, lo=1.0, hi=1.2), Obstacle.UNKNOWN),
+    (None, Obstacle.UNKNOWN)])
+def test_counts_are_in_the_way_of_what_is_lost_near_the_threshold(immortal, obstacle):
+    near = replace(evidence(), of_ceiling=Span(ratio=0.79, lo=0.75, hi=0.83), immortal=immortal)
+    assert judge(near) == Judgement(verdict=UNSURE, obstacle=obstacle, doubt=Doubt.NEAR)
 
 
 def test_threads_that_seem_to_scale_and_gain_much_from_immortality_are_unsure():

@@ -220,7 +220,7 @@ def test_payloads_that_one_thread_made_say_why_they_are_in_the_way(dealt, argume
 def test_objects_of_an_unsure_verdict_are_told_as_those_that_are_in_the_way_when_it_loses():
     unsure = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.DISAGREE)
     text = said(judgement=unsure)
-    assert "unsure, as measurements seconds apart differ; in the way when it loses: reference counts of app" in text
+    assert "unsure, as measurements seconds apart differ; in the way of what it loses: reference counts of app" in text
     assert "Unsure: measurements seconds apart give different answers" in text
 
 

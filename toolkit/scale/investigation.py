@@ -152,7 +152,7 @@ class _Investigator:
             evidence = self._evidence(rounds)
             judgement = judge(evidence)
             taken += MORE_ROUNDS
-        if judgement.verdict in LOST:
+        if judgement.verdict in LOST or judgement.obstacle is Obstacle.COUNTS:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
             evidence, judgement = self._look_for_locks(rounds, evidence)
@@ -281,7 +281,7 @@ class _Investigator:
                              seconds=SEARCH_SECONDS * self._patience).find(seen)
         if isinstance(found, Doubt):
             self._try_copies_of_globals(sampler.suspects(seen))
-            return replace(judgement, doubt=found)
+            return replace(judgement, doubt=judgement.doubt or found)
         self._objects, self._explained, self._without = found.objects, found.explained, found.without
         self._try_copies(judgement.obstacle, found.numbers)
         return judgement

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 SCALES = 0.8           # of the ceiling; a smaller loss is not worth blaming anything for
+NEAR = 0.05            # of `SCALES`: so near to it, the whole interval must be on one side
 SURELY_SCALES = 0.7    # a lower end of the interval below this leaves it open
 SURELY_NOT = 0.9       # an upper end above this leaves it open
 CONTRAST = 1.25        # smaller differences between two pooled rates cannot be told on a busy machine
@@ -57,6 +58,7 @@ class Doubt(StrEnum):
     FEW_CLEAN = "few-clean"              # too little time in which all threads had their cores
     YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
     WIDE = "wide-interval"               # the interval includes both answers
+    NEAR = "near-threshold"              # likewise, but it ends near to `SCALES` on both sides
     CONTRAST = "little-contrast"         # immortality may gain something
     COLLECTOR = "collector-open"         # so may the absence of the collector
     DISAGREE = "measurements-disagree"   # later measurements give different answers
@@ -126,7 +128,9 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     """Return verdict and cause; for reference counts, `counts_search` then finds the objects."""
     verdict, doubt = _verdict(evidence)
     if verdict is ScalingVerdict.UNSURE:
-        return Judgement(verdict=verdict, obstacle=Obstacle.UNKNOWN, doubt=doubt)
+        # Near to `SCALES`, what threads lose is seldom nothing.
+        counts = doubt is Doubt.NEAR and _obstacle(evidence)[0] is Obstacle.COUNTS
+        return Judgement(verdict=verdict, obstacle=Obstacle.COUNTS if counts else Obstacle.UNKNOWN, doubt=doubt)
     if verdict is ScalingVerdict.SCALES:
         return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if _ceiling_is_low(evidence) else Obstacle.NONE)
     if not evidence.enough:      # nothing else can be told without enough clean time
@@ -216,15 +220,14 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     if not evidence.enough or span is None:
         return (ScalingVerdict.PLATEAUS, None) if is_lost_to_yielding_lock(evidence) else (
             ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
-    if span.ratio >= SCALES:
-        if span.lo < SURELY_SCALES:
-            return ScalingVerdict.UNSURE, Doubt.WIDE
+    if span.lo >= SCALES or (span.ratio >= SCALES + NEAR and span.lo >= SURELY_SCALES):
         gained = evidence.immortal
         surprising = gained is not None and gained.ratio >= SURPRISING and gained.lo >= CONTRAST
         return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
-    if span.hi > SURELY_NOT:
-        return ScalingVerdict.UNSURE, Doubt.WIDE
-    return _limited_verdict(evidence), None
+    if span.hi < SCALES or (span.ratio <= SCALES - NEAR and span.hi <= SURELY_NOT):
+        return _limited_verdict(evidence), None
+    near = span.lo >= SURELY_SCALES and span.hi <= SURELY_NOT
+    return ScalingVerdict.UNSURE, Doubt.NEAR if near else Doubt.WIDE
 
 
 def _ceiling_is_low(evidence: ScalingEvidence) -> bool:

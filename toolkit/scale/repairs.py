@@ -128,6 +128,8 @@ DOUBTS = {
     Doubt.YIELDING: "threads give their cores to other programs while they wait for a lock, so by how much they are "
                     "slower cannot be told on this busy machine; try again when it is quiet",
     Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
+    Doubt.NEAR: 'it reaches about 0.8 of the ceiling, from where on it would be called "scales": neither answer is '
+                "far off; on a quieter machine, intervals are narrower",
     Doubt.CONTRAST: "whether reference counts are in the way cannot be told: with every object immortal, the interval "
                     "of the gain is too wide, or the loss is too small; try again on a quieter machine, or with a "
                     "function in which the suspected code takes more of the time",

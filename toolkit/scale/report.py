@@ -50,6 +50,9 @@ NOT_TRIED = {
 }
 FROM_CODE = UNCOPIED - {"range", PATTERN}      # types of constants
 LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
+# Doubts about the verdict, not about what is in the way.
+OPEN_WITH_OBJECTS = {Doubt.DISAGREE: "as measurements seconds apart differ",
+                     Doubt.NEAR: "as it reaches about 0.8 of the ceiling"}
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
@@ -300,9 +303,9 @@ def _in_short(each: BuildScaling) -> str:
     if found is None:
         return f"{each.label}: not measured."
     verdict = found.judgement.verdict
-    if found.judgement.doubt is Doubt.DISAGREE and found.objects:
-        return (f"{each.label}: {verdict.value}, as measurements seconds apart differ; in the way when it loses: "
-                f"{obstacle_text(found)}{_gain_in_short(found)}.")
+    if found.judgement.doubt in OPEN_WITH_OBJECTS and found.objects:
+        return (f"{each.label}: {verdict.value}, {OPEN_WITH_OBJECTS[found.judgement.doubt]}; in the way of what it "
+                f"loses: {obstacle_text(found)}{_gain_in_short(found)}.")
     if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
                 f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")
