@@ -12,11 +12,11 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import experiments_values, figures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.running import ExperimentRequest, PreparedBuilds, begin, measure
-from gilscope.toolkit.experiments.scaling.experiment import ScalingExperiment
+from gilscope.toolkit.experiments.scaling.experiment import ScalingExperiment, _way_text
 from gilscope.toolkit.experiments.scaling.measuring import AreaRounds, BuildZygotes
 from gilscope.toolkit.experiments.scaling.operation_calls import maker
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, SHARED, Operation
-from gilscope.toolkit.experiments.scaling.shares import CAUSE, OperationShares, is_cause
+from gilscope.toolkit.experiments.scaling.shares import CAUSE, FoundCause, OperationShares, is_cause
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ArmResult
@@ -186,6 +186,16 @@ def test_heat_map_has_all_operations_by_build_and_data():
     assert [panel.shown for panel in first.panels] == [
         (("0.20 no", "0.20 no"), ("0.30 no", "1.00")), (("1.00", "1.00"), ("", ""))]
     assert {row for figure in rest for row in figure.rows} == {LIST, MATCH}
+
+
+@pytest.mark.parametrize(("verdict", "obstacle", "said"), [
+    ("gets slower", "reference counts", "reference counts: app.TABLE"),
+    ("unsure", "reference counts", "reference counts: app.TABLE; unsure when it was investigated"),
+    ("unsure", "unknown", "not found again: unsure when it was investigated; held meanwhile: app.TABLE"),
+    ("scales", "nothing to blame", "not found again: scales when it was investigated; held meanwhile: app.TABLE")])
+def test_cause_of_an_open_verdict_is_told_as_such(verdict, obstacle, said):
+    cause = FoundCause(verdict=ScalingVerdict(verdict), obstacle=obstacle, doubt="", objects=("app.TABLE",))
+    assert _way_text(cause) == said
 
 
 def test_json_has_the_counted_calls_and_the_cause():

@@ -115,7 +115,7 @@ def blamed_text(found: ScalingInvestigation) -> str:
     if found.judgement.obstacle is Obstacle.UNKNOWN:
         return "unsure"
     seen = f"; seen locked: {list_text(one.name for one in found.also)}" if found.also else ""
-    unnamed = " of unknown objects" if found.judgement.doubt is Doubt.SET else ""
+    unnamed = " of unknown objects" if _lacks_objects(found) else ""
     return f"{obstacle_text(found)}{unnamed}{seen}"
 
 
@@ -313,7 +313,7 @@ def _in_short(each: BuildScaling) -> str:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."
     way = "in the way: " if found.objects else ""
-    unnamed = ", which objects could not be shown" if found.judgement.doubt is Doubt.SET else ""
+    unnamed = ", which objects could not be shown" if _lacks_objects(found) else ""
     return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}{unnamed}{_gain_in_short(found)}."
 
 
@@ -327,6 +327,10 @@ def _gain_in_short(found: ScalingInvestigation) -> str:
     of = "" if found.objects else f" of {list_text(copied)}"
     return (f"; a copy{of} in each thread reached {reached:.2f} of the ceiling, {without:.2f} without one in the same "
             "rounds")
+
+
+def _lacks_objects(found: ScalingInvestigation) -> bool:
+    return found.judgement.obstacle is Obstacle.COUNTS and not found.objects
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:

@@ -217,8 +217,10 @@ def _causes_table(shares: OperationShares) -> Iterator[Section]:
 def _way_text(cause: FoundCause) -> str:
     objects = ", ".join(cause.objects)
     if cause.verdict not in LOST:
-        return f"not found again: {cause.verdict.value} when it was investigated" + (
-            f"; held meanwhile: {objects}" if objects else "")
+        how = f"{cause.verdict.value} when it was investigated"
+        if cause.obstacle == Obstacle.COUNTS and objects:
+            return f"{cause.obstacle}: {objects}; {how}"
+        return f"not found again: {how}" + (f"; held meanwhile: {objects}" if objects else "")
     if cause.obstacle == Obstacle.UNKNOWN:
         return f"not found ({cause.doubt})" + (f"; held meanwhile: {objects}" if objects else "")
     if cause.doubt:

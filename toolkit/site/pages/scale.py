@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.scale.api import LIMITED
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
-from gilscope.toolkit.scale.judgement import LOST
+from gilscope.toolkit.scale.judgement import LOST, Obstacle
 from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.report import blamed_text, span_text
 from gilscope.toolkit.site.page_values import document_values, shown
@@ -64,7 +64,7 @@ def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
         if (found := build.found) is None:
             yield _row(each, subject, build.label, "not measured", None)
             continue
-        way = blamed_text(found) if found.judgement.verdict in LOST else ""
+        way = blamed_text(found) if _blames(found) else ""
         yield _row(each, subject, build.label, found.judgement.verdict.value, found.evidence) | _of_cause(found, way)
     for module in each.answer.apis:
         for one in module.found.callables if module.found else ():
@@ -86,9 +86,14 @@ def _of_cause(found: ScalingInvestigation, way: str) -> dict[str, Any]:
     reached = [trial.of_ceiling for trial in found.trials
                if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None]
     best = max(reached, key=lambda span: span.ratio, default=None)
-    explained = found.explained if found.judgement.verdict in LOST and found.objects else None
     return {"way": way, "copies": _span(best) if best else _NOTHING,
-            "explained": _NOTHING if explained is None else {"text": percent(explained), "sort": explained}}
+            "explained": _NOTHING if found.explained is None or not _blames(found) else {
+                "text": percent(found.explained), "sort": found.explained}}
+
+
+def _blames(found: ScalingInvestigation) -> bool:
+    """Return True if something is in the way, also where the verdict is open because it is near the threshold."""
+    return found.judgement.verdict in LOST or (found.judgement.obstacle is not Obstacle.UNKNOWN and bool(found.objects))
 
 
 def _span(span: Span | None) -> dict[str, Any]:
