@@ -14,8 +14,8 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
 - shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
   one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
 - majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
-- near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, where measurements err by 6 %, once
-  it stops, and after two later looks
+- near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, where measurements err by 6 %: by a
+  short measurement, before the later ones, and at the end
 - fits: how often the intervals of fits of Amdahl's law and the USL hold the truth; processes differ by 2 %
 - twins: how often A/A arms widen what is right, and what is too narrow
 
@@ -359,20 +359,20 @@ class NoisyProcess:
 
 
 def near(tables: int) -> Iterator[Row]:
-    """Return the verdicts of investigations, once they stop and at their end, and those of short measurements."""
+    """Return the verdicts of short measurements, and of investigations before the later measurements and at the end."""
     loaded = LoadedFunction(seconds_per_call=1e-4, payloads=0, dealt=False, objects=0, gil=False, refused="simulated",
                             bytecode=True)
     for truth in (0.74, 0.77, 0.8, 0.83):
         draw = random.Random(f"near {truth}")
         made = [investigate(NoisyProcess(draw, truth), loaded, 2, clock=lambda: 0.0, rest=lambda _: None)  # type: ignore[arg-type]
                 for _ in range(5 * tables)]
-        stopped = [judge(replace(each.evidence, later=())).verdict for each in made]
+        before = [judge(replace(each.evidence, later=())).verdict for each in made]
         short = [judge(take_a_look(NoisyProcess(draw, truth), 2)[0]).verdict for _ in made]  # type: ignore[arg-type]
         spans = [span for each in made if (span := each.evidence.of_ceiling)]
         yield {"truth": truth, "half_width": fmean(log(span.hi / span.lo) / 2 for span in spans),
                "covered": fmean(span.lo <= truth <= span.hi for span in spans), **{
             f"{verdict}{name}": fmean(each is verdict for each in verdicts)
-            for name, verdicts in ((", short", short), (", stopped", stopped),
+            for name, verdicts in ((", short", short), (", before", before),
                                    ("", [each.judgement.verdict for each in made]))
             for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
 

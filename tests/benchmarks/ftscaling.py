@@ -18,9 +18,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.scaling.measuring import load, take_round
-from gilscope.toolkit.experiments.scaling.shares import LIMITED, MODES, WORKERS, operation_share
+from gilscope.toolkit.experiments.scaling.shares import MODES, WORKERS, operation_share
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.scale.judgement import SCALES, ScalingVerdict
+from gilscope.toolkit.scale.judgement import LOST, SCALES, ScalingVerdict
 from gilscope.toolkit.scale.scaling_rounds import RoundCalls
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.benchmarks.common import build_of
@@ -137,7 +137,7 @@ def compared(control: list[float], share: OperationShare) -> str:
         return "atlas open"
     if min(control) < SCALES <= max(control):
         return "control open"
-    return "agree" if (max(control) < SCALES) == (share.verdict in LIMITED) else "DIFFER"
+    return "agree" if (max(control) < SCALES) == (share.verdict in LOST) else "DIFFER"
 
 
 if __name__ == "__main__":

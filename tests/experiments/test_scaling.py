@@ -188,13 +188,18 @@ def test_heat_map_has_all_operations_by_build_and_data():
     assert {row for figure in rest for row in figure.rows} == {LIST, MATCH}
 
 
-@pytest.mark.parametrize(("verdict", "obstacle", "said"), [
-    ("gets slower", "reference counts", "reference counts: app.TABLE"),
-    ("unsure", "reference counts", "reference counts: app.TABLE; unsure when it was investigated"),
-    ("unsure", "unknown", "not found again: unsure when it was investigated; held meanwhile: app.TABLE"),
-    ("scales", "nothing to blame", "not found again: scales when it was investigated; held meanwhile: app.TABLE")])
-def test_cause_of_an_open_verdict_is_told_as_such(verdict, obstacle, said):
-    cause = FoundCause(verdict=ScalingVerdict(verdict), obstacle=obstacle, doubt="", objects=("app.TABLE",))
+AGAIN = "not found again: {} when it was investigated; held meanwhile: app.TABLE"
+
+
+@pytest.mark.parametrize(("verdict", "obstacle", "proven", "said"), [
+    ("gets slower", "reference counts", True, "reference counts: app.TABLE"),
+    ("unsure", "reference counts", True, "reference counts: app.TABLE; unsure when it was investigated"),
+    ("unsure", "reference counts", False, AGAIN.format("unsure")),
+    ("unsure", "unknown", False, AGAIN.format("unsure")),
+    ("scales", "nothing to blame", False, AGAIN.format("scales"))])
+def test_cause_of_an_open_verdict_is_told_as_such(verdict, obstacle, proven, said):
+    cause = FoundCause(verdict=ScalingVerdict(verdict), obstacle=obstacle, doubt="", objects=("app.TABLE",),
+                       proven=proven)
     assert _way_text(cause) == said
 
 

@@ -298,12 +298,18 @@ def test_search_without_undisturbed_time_is_no_statement_about_the_objects():
 
 def test_set_that_gains_too_little_explains_nothing():
     class Fading(PlantedProcess):
+        searching = confirming = False
+
         def rate(self, mode):
-            confirming = mode.immortal and self.measurements > 25
-            return super().rate(replace(mode, immortal=()) if confirming else mode) + 4_000.0 * bool(confirming)
+            self.searching = self.searching or bool(mode.immortal)
+            self.confirming = self.confirming or (self.searching and mode.processes)     # measured then alone
+            if mode.immortal and self.confirming:
+                return super().rate(replace(mode, immortal=())) + 4_000.0      # less than 60 % of the gain
+            return super().rate(mode)
 
     answer = found(Fading, counted={42: 9_000.0})
     assert answer.judgement.doubt is Doubt.SET
+    assert answer.trials      # of globals, as no set was confirmed
     assert (answer.explained, answer.without) == (None, None)
 
 
@@ -331,7 +337,7 @@ def test_repair_is_tried_for_the_object():
 
 
 @pytest.mark.parametrize(("moved", "queued", "named"), [
-    (0.006, 0.8, True),       # in 0.03 of the looks while threads had cores
+    (0.006, 0.8, True),       # in 0.03 of the samples while threads had cores
     (0.006, 0.0, False), (0.03, 0.0, True)])
 def test_counts_move_seldom_where_threads_seldom_run(moved, queued, named):
     answer = found(counted={7: 14_000.0}, moved={7: moved}, queued=queued)

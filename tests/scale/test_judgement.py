@@ -180,7 +180,7 @@ def test_counts_that_surely_explain_little_of_a_large_loss_are_not_what_is_in_th
 
 
 def test_lock_that_is_seldom_seen_because_threads_seldom_run_leaves_the_cause_open():
-    # The cell of a decorator on 3.13t, at a load of 7: 0.027 of the looks, 0.09 of those while its threads had cores.
+    # The cell of a decorator on 3.13t, at a load of 7: 0.027 of the samples, 0.09 of those while its threads had cores.
     seen = evidence(0.54, 0.78, locks=locks(0.027))
     assert judge(replace(seen, on_cores=0.3)) == Judgement(
         verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=Doubt.YIELDING)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.child.names import unnamed
 from gilscope.toolkit.scale.child.reachable import within
 from tests.conformance.builds import builds, run_child
@@ -87,6 +88,7 @@ def test_object_that_is_not_searched_for_has_the_name_of_its_type():
     assert (each["name"], each["owner"], each["kind"]) == ("an object of type float", "an object of type float",
                                                            "unknown")
     assert (each["held"], each["argument"], each["ours"]) == (None, False, False)
+    assert unnamed([BlamedObject(name="a", kind="global", type="b")])[0]["ours"]
 
 
 @pytest.mark.parametrize(("module", "ours"), [("gilscope", True), ("gilscope.toolkit.model", True),

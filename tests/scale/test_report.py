@@ -217,7 +217,7 @@ def test_payloads_that_one_thread_made_say_why_they_are_in_the_way(dealt, argume
     assert ("One thread made them all" in text) is told
 
 
-def test_objects_of_an_unsure_verdict_are_told_as_those_that_are_in_the_way_when_it_loses():
+def test_objects_of_an_unsure_verdict_are_in_the_way_of_what_it_loses():
     unsure = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.DISAGREE)
     text = said(judgement=unsure)
     assert "unsure, as measurements seconds apart differ; in the way of what it loses: reference counts of app" in text
@@ -276,3 +276,16 @@ def test_lock_itself_is_held():
     assert "app.LOCK (_thread.lock), held in 60 % of samples" in said(objects=(lock,))
     assert "app.SEEN (list), whose lock was held in 60 %" in said(
         objects=(replace(lock, name="app.SEEN", type="list"),))
+
+
+def test_pattern_is_told_as_compiled_anew():
+    pattern = BlamedObject(name="app.WORD", kind="global", type="re.Pattern")
+    assert "Tried: with the pattern compiled anew in each thread, it reached 0.95" in said(
+        objects=(pattern,), trials=(trial(0.95),))
+
+
+def test_open_verdict_near_the_threshold_says_what_is_known():
+    near = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.NEAR)
+    text = said(judgement=near, objects=(), explained=None, without=None)
+    assert "Unsure: it reaches about 0.8 of the ceiling" in text
+    assert "Reference counts are in the way of what it loses; which objects could not be shown." in text

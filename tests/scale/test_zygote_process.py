@@ -69,11 +69,11 @@ def test_lines_of_an_error_are_one_line_of_a_report(process):
     assert str(error) == "the measuring process ended: no C compiler (gcc is not on PATH); install gilscope again"
 
 
-def test_few_looks_say_little_of_a_lock(process, monkeypatch):
+def test_few_samples_say_little_of_a_lock(process, monkeypatch):
     answer = {"sampled": {"passes": 4, "seen": [(7, 2, 4, 0)]}}
     monkeypatch.setattr(process, "_ask", lambda *_args, **_request: answer)
     (seen,) = process.sample(2)
-    assert (seen.number, seen.moved, seen.locked) == (7, 0.02, 0.04)      # not 50 and 100 % of four looks
+    assert (seen.number, seen.moved, seen.locked) == (7, 0.02, 0.04)      # not 50 and 100 % of four samples
     answer["sampled"]["passes"] = 400
     assert process.sample(2)[0].locked == 0.01
 

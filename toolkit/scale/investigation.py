@@ -75,6 +75,11 @@ class ScalingInvestigation:
     measurements: int
     seconds: float
 
+    @property
+    def repairable(self) -> tuple[BlamedObject, ...]:
+        """Return the objects that repairs are for: locks beside them only if something is known to be in the way."""
+        return (*self.objects, *self.also) if self.objects or self.judgement.verdict in LOST else ()
+
 
 def investigate(
     process: ZygoteClient, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
@@ -232,6 +237,8 @@ class _Investigator:
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
             self._also = self._locks(held)
             judgement = self._blame_counts(sampler, seen, evidence.immortal, judgement)
+        elif judgement.verdict is ScalingVerdict.UNSURE:
+            self._also = self._locks(held)
         elif judgement.doubt is Doubt.YIELDING:
             self._also = self._locks([each for each in locks if each.held >= seldom_locked(sampler.on_cores)])
         return evidence, judgement
@@ -249,7 +256,7 @@ class _Investigator:
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
         numbers = [each.number for each in held]
         return tuple(BlamedObject(name=name.name, kind=LOG_HANDLER if name.kind == LOG_HANDLER else "lock",
-                                  type=name.type, held=each.held, places=places)
+                                  type=name.type, argument=name.argument, held=each.held, places=places)
                      for each, name, places in zip(
                          held, self._process.names(numbers), self._process.places(numbers), strict=True))
 

@@ -32,7 +32,7 @@ ONLY_READ = ("and only read it there: passing it on, storing it, giving it a sec
              "function or generator counts again. This helps from 3.14t on: 3.13t counts at every use of a local "
              "name, too.")
 COMPUTED = "Compute the value inside each thread: copy.deepcopy keeps the same object."
-COMPILED = ("Compile the pattern inside each thread, with a comment of the thread's own: with PATTERN as it is, "
+COMPILED = ("Compile the pattern inside each thread, with a comment of the thread's own: with PATTERN, of a str, "
             're.compile(f"{PATTERN.pattern}(?#{threading.get_ident()})", PATTERN.flags). Without the comment, '
             "re.compile returns one object to all threads, from its cache, and copies are that object, too.")
 TEXTS = {

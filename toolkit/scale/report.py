@@ -133,6 +133,8 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         # The verdict may be clear where its cause is not.
         open_ = "Unsure" if judgement.verdict is ScalingVerdict.UNSURE else "Cause unsure"
         yield f"{open_}: {DOUBTS[judgement.doubt]}."
+        if judgement.doubt is Doubt.NEAR and _lacks_objects(found):
+            yield "Reference counts are in the way of what it loses; which objects could not be shown."
         if judgement.doubt is Doubt.REFUSED and found.loaded.refused:
             yield f"Why: {found.loaded.refused}."
     if judgement.obstacle is Obstacle.HARDWARE and evidence.ceiling is not None:
@@ -162,7 +164,7 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
 
 def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     """Yield the repairs that fit, with what they reached where they could be tried."""
-    fitting = advice(found.judgement.obstacle, (*found.objects, *found.also))
+    fitting = advice(found.judgement.obstacle, found.repairable)
     for each in fitting:
         subject = f"{list_text(one.name for one in each.objects)}: " if len(fitting) > 1 and each.objects else ""
         yield f"{subject}{each.text}"
@@ -171,13 +173,19 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
             without = "" if trial.without is None else f"; {_without_text(trial.without, found)}"
             reached = f"{span_text(trial.of_ceiling)} of the ceiling"
             of = "" if found.objects else f" of {list_text(trial.copied)}"
-            yield f"Tried: with {COPIES[trial.method]}{of}, it reached {reached}{without}."
+            yield f"Tried: with {_copy_text(trial, found)}{of}, it reached {reached}{without}."
             yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
-            yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
+            yield f"Not tried with {_copy_text(trial, found)}: {NOT_TRIED[trial.outcome]}{detail}."
     if found.objects and fitting and not found.trials and {each.code for each in fitting} != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
+
+
+def _copy_text(trial: RepairTrial, found: ScalingInvestigation) -> str:
+    """Return what each thread had; `child.thread_copies` has emptied the cache of re before it copies by pickle."""
+    patterns = bool(found.objects) and all(one.type == PATTERN for one in found.objects)
+    return "the pattern compiled anew in each thread" if patterns else COPIES[trial.method]
 
 
 def _without_text(without: float, found: ScalingInvestigation) -> str:
@@ -263,7 +271,8 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
     if loaded.payloads:
         them = "it" if loaded.payloads == 1 else "them"
         shared = "each thread has its own" if loaded.dealt else f"all threads share {them}"
-        blamed = loaded.dealt and any(one.argument for one in found.objects)
+        counts = found.judgement.obstacle is Obstacle.COUNTS
+        blamed = loaded.dealt and counts and any(one.argument for one in found.objects)
         made = (" One thread made them all, and counts of objects that are neighbours in memory share cache lines: "
                 "this is not so if each thread makes its own." if blamed else "")
         yield f"{counted(loaded.payloads, 'payload')}: {shared}.{made}"

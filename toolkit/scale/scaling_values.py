@@ -101,7 +101,7 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "objects": [asdict(one) for one in found.objects], "also": [asdict(one) for one in found.also],
         "explained": found.explained, "without": found.without,
         "repairs": [{"code": each.code.value, "text": each.text, "objects": [one.name for one in each.objects]}
-                    for each in advice(judgement.obstacle, (*found.objects, *found.also))],
+                    for each in advice(judgement.obstacle, found.repairable)],
         "trials": [asdict(one) | {name: span_values(getattr(one, name)) for name in ("of_ceiling", "of_copies")}
                    for one in found.trials],
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),

@@ -138,7 +138,7 @@ def _time(estimated: Estimate, least: float, settings: Settings, selection: Sele
     ways = [f"--rounds {half} (about {format_minutes(seconds)}, wider intervals)"] * fewer
     ways += [] if budget else ["--budget 5m (stops in time)"]
     ways += ["fewer workloads, --models, --workers or --builds"]
-    ways += ["--quick (a first look in at most 3 minutes)"] if selection.controls else []
+    ways += ["--quick (a first look in about 3 minutes)"] if selection.controls else []
     yield from _wrapped("shorter: ", "; ".join(ways))
 
 

@@ -128,7 +128,7 @@ def add_effort(group: Any) -> None:
         action="store_const",
         const="quick",
         dest="preset",
-        help="Take a first look, in at most 3 minutes: which model pays here, and what free-threading costs one "
+        help="Take a first look, in about 3 minutes: which model pays here, and what free-threading costs one "
         f"thread. Fewer models and workloads, the largest number of workers, {FIRST_LOOK} to {PRESETS['quick'].rounds} "
         "rounds, more of them for undecided cells.",
     )

@@ -218,7 +218,7 @@ def _way_text(cause: FoundCause) -> str:
     objects = ", ".join(cause.objects)
     if cause.verdict not in LOST:
         how = f"{cause.verdict.value} when it was investigated"
-        if cause.obstacle == Obstacle.COUNTS and objects:
+        if cause.proven:
             return f"{cause.obstacle}: {objects}; {how}"
         return f"not found again: {how}" + (f"; held meanwhile: {objects}" if objects else "")
     if cause.obstacle == Obstacle.UNKNOWN:

@@ -155,7 +155,7 @@ def _seconds(threads: CleanCalls, operations: int) -> float:
 
 def _cause_metrics(found: ScalingInvestigation) -> dict[str, float | str]:
     judgement, span = found.judgement, found.evidence.of_ceiling
-    objects = (*found.objects, *found.also)[:MOST_OBJECTS]
+    objects = (found.objects or found.also)[:MOST_OBJECTS]
     numbers: dict[str, float | None] = {
         "explained": found.explained, "without": found.without, "of_ceiling": span.ratio if span else None}
     return {

@@ -45,6 +45,7 @@ class FoundCause:
     obstacle: str
     doubt: str
     objects: tuple[str, ...]     # each with its type
+    proven: bool                 # making them immortal gained most of what can be gained
 
 
 def metrics_of(calls: Mapping[str, CleanCalls]) -> dict[str, float | str]:
@@ -97,7 +98,8 @@ class OperationShares:
             return None
         return FoundCause(
             verdict=ScalingVerdict(str(metrics["verdict"])), obstacle=str(metrics.get("obstacle", "")),
-            doubt=str(metrics.get("doubt", "")), objects=tuple(_numbered(metrics, "object")))
+            doubt=str(metrics.get("doubt", "")), objects=tuple(_numbered(metrics, "object")),
+            proven="explained" in metrics)
 
     def verdict(self, cell: Cell | None) -> ScalingVerdict | None:
         """Return the verdict; it is open if the investigation, which measures anew, contradicts the share."""

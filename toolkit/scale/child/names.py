@@ -82,7 +82,7 @@ def _described(each: Any, way: _Way | None) -> dict[str, Any]:
     kind = type(each)
     told = f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
     if way is None:
-        way = _Way("unknown", f"an object of type {told}")
+        way = _Way("unknown", f"an object of type {told}", module=_of(kind))
     return {"name": message(way.text), "owner": message(way.owner), "kind": way.kind, "type": message(told),
             "held": [way.module, way.held] if way.held else None, "argument": way.argument, "ours": within(way.module)}
 
@@ -198,7 +198,7 @@ def _globals(_way: _Way, module: types.ModuleType) -> Iterator[tuple[_Way, Any]]
         elif isinstance(value, type):
             yield _class_way(value), value
         elif not isinstance(value, types.ModuleType):
-            yield _Way("global", path, module=own, held=name), value
+            yield _Way("global", path, module=own, held=name if sys.modules.get(own) is module else ""), value
     yield _Way("namespace", f"globals of {own}", module=own), vars(module)
 
 

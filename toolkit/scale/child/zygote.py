@@ -74,6 +74,7 @@ class Zygote:
         self._locks: dict[type, int] = {}
         self._gate = mmap.mmap(-1, mmap.PAGESIZE)    # shared with the forks
         self._number = 0
+        self._unnamable = False      # the search for names has failed
 
     def load(self, function: str, payloads: str | None, payload: str | None, threads: int, *,
              recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class Zygote:
         if self._each > LONGEST_CALL:
             raise FunctionRefusedError(f"a call of {name} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
-        self._objects = []
+        self._objects, self._unnamable = [], False
         if look:
             return self._facts(None)
         gc.collect()
@@ -188,10 +189,13 @@ class Zygote:
     def names(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return how a reader knows the objects; by their types if the search fails, which looks at attributes."""
         wanted = [self._objects[number] for number in numbers]
+        if self._unnamable:      # the next search would take as long
+            return unnamed(wanted)
         try:
             named: list[dict[str, Any]] = self._asked(
                 lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING)
         except FailedMeasurementError:
+            self._unnamable = True
             return unnamed(wanted)
         return named
 

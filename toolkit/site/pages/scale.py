@@ -68,7 +68,7 @@ def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
         yield _row(each, subject, build.label, found.judgement.verdict.value, found.evidence) | _of_cause(found, way)
     for module in each.answer.apis:
         for one in module.found.callables if module.found else ():
-            if one.outcome in LIMITED:
+            if one.outcome in LIMITED or (one.found and one.found.objects):
                 row = _row(each, f"{subject}.{one.name}", module.label, one.outcome.value, one.evidence)
                 yield row | (_of_cause(one.found, way_text(one)) if one.found else {"way": way_text(one)})
 
