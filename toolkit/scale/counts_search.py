@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.object_sampler import ObjectSampler
     from gilscope.toolkit.scale.throughput import CleanCalls
-    from gilscope.toolkit.scale.zygote_process import CodePlace, ProgramObject, SampledObject, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import ProgramObject, SampledObject, ZygoteClient
 
 SEARCHES = 2              # of which the last begins anew: one measurement that errs misleads a whole search
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
@@ -26,10 +27,6 @@ MOST_NARROWED = 40        # with more suspects of the owners that are needed, no
 CLOSE_CALL = 0.2          # a share of the gain so near to the threshold is measured again
 CONFIRMING_ROUNDS = 3
 SET = "set"
-
-
-class StarvedSearchError(SearchLimitError):
-    """The threads seldom had their cores at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,16 +111,13 @@ class CountsSearch:
     def _narrow(self, chosen: Sequence[_OwnerGroup]) -> tuple[list[_NamedSuspect], list[int]]:
         """Return the objects of the owners that are needed, or the owners if many are, and the numbers of all."""
         members = [(number, name) for group in chosen for number, name in zip(group.numbers, group.names, strict=True)]
-        if len(members) > MOST_NARROWED:
-            return [group.named() for group in chosen], [number for number, _ in members]
-        if len(members) > 1:
-            try:
+        places = [0] if len(members) == 1 else None
+        if 1 < len(members) <= MOST_NARROWED:
+            with suppress(SearchLimitError):
                 places = smallest_set([[number] for number, _ in members], self._shares.share_of, most=MOST_ALONE)
-            except SearchLimitError:
-                places = None
-            if places is None:
-                return [group.named() for group in chosen], [number for number, _ in members]
-            members = [members[place] for place in places]
+        if places is None:
+            return [group.named() for group in chosen], [number for number, _ in members]
+        members = [members[place] for place in places]
         return ([_NamedSuspect(number=number, blamed=BlamedObject(
             name=name.name, kind=name.kind, type=name.type, argument=name.argument)) for number, name in members],
             [number for number, _ in members])
@@ -146,7 +140,7 @@ class CountsSearch:
             return None
         places = self._process.places([each.number for each in named])
         return FoundSet(
-            objects=tuple(each.placed(lines) for each, lines in zip(named, places, strict=True)),
+            objects=tuple(replace(each.blamed, places=lines) for each, lines in zip(named, places, strict=True)),
             numbers=tuple(numbers), explained=min(1.0, gain(some, threads, processes)), without=some / processes)
 
 
@@ -162,9 +156,6 @@ class _NamedSuspect:
 
     number: int
     blamed: BlamedObject
-
-    def placed(self, lines: tuple[CodePlace, ...]) -> BlamedObject:
-        return replace(self.blamed, places=lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +195,7 @@ class _MeasuredShares:
         """Return the share, against everything immortal in the same moments.
 
         Raises:
-            SearchLimitError: The time is over.
-            StarvedSearchError: There was too little clean time.
+            SearchLimitError: The time is over, or too little of it was clean.
         """
         key = tuple(sorted(numbers))
         if key not in self._known:
@@ -222,17 +212,16 @@ class _MeasuredShares:
     def _measure(self, numbers: tuple[int, ...]) -> float:
         some: list[CleanCalls] = []
         full: list[CleanCalls] = []
-        share = 0.0
+        share = None
         for _ in range(2):
             for _ in range(2):
                 some.append(self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers)))
                 full.append(self._process.measure_cleanly(self._all))
-            if not (pooled(some).enough() and pooled(full).enough()):
-                continue
-            share = gain(pooled(some).rate / pooled(full).rate, self._floor, 1.0)
-            if abs(share - ENOUGH) > CLOSE_CALL:
-                return share
-        if not (pooled(some).enough() and pooled(full).enough()):
+            part, whole = pooled(some), pooled(full)
+            share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None
+            if share is not None and abs(share - ENOUGH) > CLOSE_CALL:
+                break
+        if share is None:
             self.starved = True
-            raise StarvedSearchError
+            raise SearchLimitError
         return share

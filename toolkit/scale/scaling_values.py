@@ -102,7 +102,7 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "explained": found.explained, "without": found.without,
         "repairs": [{"code": each.code.value, "text": each.text, "objects": [one.name for one in each.objects]}
                     for each in advice(judgement.obstacle, found.repairable)],
-        "trials": [asdict(one) | {name: span_values(getattr(one, name)) for name in ("of_ceiling", "of_copies")}
+        "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling), "of_copies": span_values(one.of_copies)}
                    for one in found.trials],
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
         "speedup": span_values(evidence.speedup), "ceiling": span_values(evidence.ceiling),
