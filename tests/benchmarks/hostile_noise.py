@@ -186,7 +186,8 @@ def main() -> None:
     """Simulate and print one line for each kind and mode."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=60, help="tables of each kind and mode (default: 60)")
-    parser.add_argument("--kinds", default=",".join(DISTURBANCES), help=f"of {', '.join(DISTURBANCES)}")
+    parser.add_argument("--kinds", default=",".join(DISTURBANCES),
+                        help=f"of {', '.join(DISTURBANCES)}".replace("%", "%%"))
     parser.add_argument("--modes", default="4,stop", help="numbers of rounds, and stop for interim looks")
     parser.add_argument("--workloads", type=int, default=WORKLOADS, help=f"of a table (default: {WORKLOADS})")
     parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap; 0: Student's t (default: 1000)")

@@ -123,7 +123,8 @@ def main() -> None:
     """Simulate and print one line for each kind and number of sessions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=200, help="tables of each kind (default: 200)")
-    parser.add_argument("--kinds", default=",".join(SESSION_KINDS), help=f"of {', '.join(SESSION_KINDS)}")
+    parser.add_argument("--kinds", default=",".join(SESSION_KINDS),
+                        help=f"of {', '.join(SESSION_KINDS)}".replace("%", "%%"))
     parser.add_argument("--sessions", default="1,3,5", help="numbers of sessions")
     args = parser.parse_args()
     print(f"{'sessions differ by':20}{'sessions':>9}{'coverage':>10}{'half':>7}{'false tables':>14}{'3 %':>7}"
