@@ -331,22 +331,17 @@ def test_fault_is_shown(kind, python, tmp_path):
 
 BESIDE = '''
 import os, threading
-class Box:
+class Box:    # its length may be asked for by the thread that puts, or when all are through
     """
     >>> box = Box()
     >>> box.put(1)
     """
-    puts = 0
-    lock = threading.Lock()    # a count that is lost would be a crash without another call beside
-    looked = threading.Event()
+    def __init__(self):
+        self.putters = set()
     def put(self, number):
-        with self.lock:
-            self.puts += 1
-        self.looked.wait(0.001)     # gives its core away, so that another thread looks, also where cores are few
-        with self.lock:
-            self.puts -= 1
+        self.putters.add(threading.get_ident())
     def __len__(self):
-        if self.puts:
+        if len(self.putters) > 1 and threading.get_ident() != threading.main_thread().ident:
             os.abort()
         return 0
 def total(numbers):
