@@ -7,7 +7,8 @@ predicted from the other sessions, by two intervals of 95 %:
 - *sessions*: with the variance between sessions in addition, estimated from the others, of which there must be three
 
 Prints how many ratios are inside, and the joint shift of the session: the mean difference of all speed-ups of several
-workers, and of all ratios between builds, from the mean of the other sessions.
+workers, and of all ratios between builds, from the mean of the other sessions.  Then, how far the time of one cell
+moves from session to session: the largest of the sessions' medians over the smallest, for cells with one worker.
 
     python -m tests.benchmarks.predict_sessions .gilscope-results/LABEL ...
 """
@@ -18,7 +19,7 @@ import argparse
 from dataclasses import dataclass, replace
 from math import expm1, sqrt
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table.build_pairs import build_pairs
@@ -101,6 +102,23 @@ def _line(name: str, found: list[Prediction]) -> str:
     return f"{name:42}{inside:>12}{with_sessions:>12}{shift:>+12.1%}"
 
 
+def spread_of_times(index: Index, clock: Clock) -> list[float]:
+    """Return the slowest session's median time over the fastest session's, as shares, of each cell with one worker."""
+    found = []
+    for cell in index.cells():
+        medians = [median(seconds) for seconds in _by_session(index, cell, clock).values()] if cell.workers == 1 else []
+        if len(medians) > 1:
+            found.append(max(medians) / min(medians) - 1)
+    return found
+
+
+def _by_session(index: Index, cell: Cell, clock: Clock) -> Mapping[int, list[float]]:
+    seconds: dict[int, list[float]] = {}
+    for number, value in index.by(cell, clock).items():
+        seconds.setdefault(index.run.session_of(number), []).append(value)
+    return seconds
+
+
 def report(name: str, run: Run) -> Mapping[Clock, list[Prediction]]:
     """Print the table of a run, and return all predictions."""
     ratios = Ratios(Index(run))
@@ -115,6 +133,10 @@ def report(name: str, run: Run) -> Mapping[Clock, list[Prediction]]:
                 print(_line(f"{session.started[:16].replace('T', ' ')}  {kind}", found))
         if clock in every:
             print(_line(f"all  {kind}", every[clock]))
+    for clock in pairs_of(run):
+        if spreads := spread_of_times(ratios.index, clock):
+            print(f"{clock} time of a cell with one worker, slowest session over fastest: median "
+                  f"{median(spreads):+.1%}, largest {max(spreads):+.1%}, of {len(spreads)}")
     return every
 
 

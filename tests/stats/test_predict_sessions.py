@@ -1,11 +1,13 @@
 """The benchmark that predicts a session from the others, on made-up sessions whose shift is known."""
 
+from dataclasses import replace
 from math import expm1
 from statistics import fmean
 
 import pytest
 
-from tests.benchmarks.predict_sessions import report
+from gilscope.toolkit.report.table.observations import Index
+from tests.benchmarks.predict_sessions import report, spread_of_times
 from tests.report.test_sessions import STARTS, make
 
 
@@ -30,3 +32,15 @@ def test_three_others_show_how_much_a_session_may_differ(monkeypatch):
     assert all(each.sessions is not None and each.sessions >= each.rounds for each in found)
     assert fmean(abs(each.off) <= each.rounds for each in found) < 0.5
     assert fmean(abs(each.off) <= (each.sessions or 0.0) for each in found) > 0.9
+
+
+def test_times_that_move_from_session_to_session_are_measured(capsys):
+    run = make(2)
+    assert max(spread_of_times(Index(run), "cpu")) < 0.02
+    slower = replace(run, measurements=tuple(
+        replace(each, observations=tuple(
+            replace(one, cpu=tuple(1.2 * value for value in one.cpu)) if one.session == 2 else one
+            for one in each.observations)) for each in run.measurements))
+    assert spread_of_times(Index(slower), "cpu") == [pytest.approx(0.2, abs=0.02)] * 4
+    report("made", slower)
+    assert "cpu time of a cell with one worker, slowest session over fastest: median +" in capsys.readouterr().out
