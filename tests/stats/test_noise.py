@@ -9,7 +9,7 @@ from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, UnlikeArm, _pull, pool_noise
-from gilscope.toolkit.stats.ratios import compare
+from gilscope.toolkit.stats.ratios import compare, verdicts
 from tests.stats.matrix import DISTURBANCES, EFFECTS, PAIRS, TREATMENTS, disturbed_group, group
 
 
@@ -51,11 +51,12 @@ def test_nothing_is_known_from_too_few_numbers(logs):
         assert compare(logs, noise, "a", "b").interval() == (0.0, inf)
 
 
-def test_cells_without_any_noise_have_none():
+def test_values_that_never_vary_do_not_show_their_noise():
     logs = RoundLogs(levels={arm: dict.fromkeys(range(4), float(arm)) for arm in range(4)})
     noise = pool_noise({"g": logs})["g"]
-    assert noise.floor(4) == 0.0
-    assert compare(logs, noise, 1, 0).interval() == pytest.approx((2.718281828, 2.718281828))
+    assert noise.floor(4) == inf
+    assert compare(logs, noise, 1, 0).interval() == (0.0, inf)
+    assert verdicts({"pair": compare(logs, noise, 1, 0)})["pair"].word == "cannot tell"
 
 
 def test_moderated_error_is_between_the_pairs_own_and_the_groups():

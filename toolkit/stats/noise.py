@@ -47,6 +47,7 @@ TAME = 15              # normal residuals that are assumed in addition to the ob
 FAR_OUT = 3.0          # standard deviations: beyond, an error is clipped where serial correlation is estimated
 RARE = 0.1             # share of far values of a pair up to which they do not count in full
 FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
+CLOCK = 1e-9           # smaller errors than that, as shares, are of no clock: the values do not show their noise
 HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 
 type _Draw = Callable[[Sequence[float]], tuple[float, ...]]
@@ -137,13 +138,15 @@ class Noise:
         move the estimate would still widen its interval.  For an arm unlike the others plain squares count, as
         nothing else says how its errors are distributed.
         """
+        if self.spread == inf:
+            return inf
         if self.pair is not None and not self.pair.moderated:
             return _own_error([value - center for value in differences], self.pair.cutoff * FAR_OUT / HUBER)
         return self.pull.error(differences, center, self.prior if self.pair is None else self.pair.prior)
 
     def pooled(self, rounds: int) -> float:
         """Return the standard error of a pair over `rounds` by the group's spread alone."""
-        return self.pull.spread * sqrt(2 / rounds)
+        return self.pull.spread * sqrt(2 / rounds) if self.spread < inf else inf
 
     def reach(self, confidence: float, rounds: int) -> float:
         """Return the half-width of the confidence interval of a pair over `rounds`, in standard errors.
@@ -188,7 +191,8 @@ def pool_noise[Group: Hashable, Arm: Hashable](
         seed: The seed of the draws; the same seed yields the same intervals.
 
     Returns:
-        The noise by group.  A group with too few numbers (a single round or arm) has an infinite spread.
+        The noise by group.  A group with too few numbers (a single round or arm), or with numbers that do not vary, has
+        an infinite spread.
     """
     fits = {group: found for group, logs in groups.items() if (found := fit(logs)) is not None}
     components = class_rounds(fits, groups, classes) if classes else {}
@@ -255,7 +259,7 @@ def _own_error(away: Sequence[float], far: float) -> float:
 
 def _noise[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]], scatter: float, draws: int, seed: int) -> Noise:
     pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
-    if not pooled:
+    if max(map(abs, pooled), default=0.0) < CLOCK:
         return Noise(spread=inf, prior=0.0, residuals=(), draws=draws, seed=seed)
     # The prior has at most the degrees of freedom of the other arms: a pair's own residuals count separately.
     rounds = {r for each in by_arm.values() for r in each}

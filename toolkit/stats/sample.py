@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import comb
+from math import comb, isnan
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -47,12 +47,14 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
         The summary.  With too few values its interval is the range of the values, and a note says so.
 
     Raises:
-        ValueError: `values` is empty.
+        ValueError: `values` is empty, or one of them is not a number.
 
     Source: Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods", section 3.6.
     """
     if not values:
         raise ValueError("a summary needs at least one value")
+    if any(map(isnan, values)):
+        raise ValueError("a value is not a number (NaN)")
     ordered, rank = sorted(values), order_rank(len(values), confidence)
     return Summary(
         center=median(ordered), lo=ordered[rank - 1], hi=ordered[-rank],
