@@ -110,7 +110,7 @@ def made_up(build="3.14", *, rounds=8, serial=1.0, slow=1.4, fine=None):
 
     A list has the seconds of each round.
     """
-    maker, experiment = RunMaker(rounds=rounds, noise=0.0), SwitchIntervalExperiment()
+    maker, experiment = RunMaker(rounds=rounds, noise=1e-6), SwitchIntervalExperiment()
     (known,) = maker.run((build,)).builds
     model = "free-threaded" if known.free_threaded else "threads"
     alone = experiment.cell(known, "serial", 1)

@@ -38,6 +38,15 @@ def two_cells(*, twin=True, workers=2, **changes):
     return maker
 
 
+def test_speed_up_beyond_what_the_workers_allow_has_a_note():
+    maker = RunMaker(noise=0.001)
+    maker.measure(cell(), 1.0)
+    maker.measure(cell("threads", 2), 0.45, 1.0)
+    (note,) = [each.text for each in result_of(maker.run(("3.14",)), cell("threads", 2)).notes]
+    assert note.startswith("more than 2 workers can gain by themselves: something slows serial, such as")
+    assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).notes == ()
+
+
 def test_speedup_is_by_wall_and_efficiency_per_worker():
     result = result_of(two_cells().run(("3.14",)), cell("threads", 2))
     assert result.speedup.ratio == pytest.approx(2.0, rel=0.01)
@@ -265,9 +274,9 @@ def test_aa_difference_is_said_though_rounds_are_too_few_for_a_noise_floor():
     made.measure(cell, 1.0)
     made.twin(cell, [1.2 * one.wall[0] for one in made.measurements[0].observations])
     (table,) = build_tables(made.run(("3.14",)))
-    assert noise_line(table.floors).startswith("Noise floor: unknown, since there are too few processes; no cell is "
-                                               "called faster or slower; cells measured twice (A/A) differed by "
-                                               "up to 20.0 %")
+    assert noise_line(table.floors).startswith("Noise floor: unknown, since there are fewer than 3 rounds, or values "
+                                               "do not vary; no cell is called faster or slower; cells measured twice "
+                                               "(A/A) differed by up to 20.0 %")
 
 
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():

@@ -30,7 +30,7 @@ def test_every_footnote_is_pointed_at():
 
 def test_gain_is_told_as_a_sentence():
     said = " ".join(render(slower()).split())
-    assert "it reached 1.20 of the ceiling: without counting, about 100 % of the loss disappears." in said
+    assert "it reached 1.20 of the ceiling: without counting, all of the loss disappears." in said
 
 
 def said(**changes):

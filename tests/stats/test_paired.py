@@ -66,7 +66,7 @@ def test_few_arms_of_few_rounds_are_hardly_ever_called_different(kind):
 
 def test_twin_that_is_off_is_the_floor():
     machine = {r: 1 + r / 10 for r in range(6)}
-    arms = {"base": machine, "twin": {r: 1.3 * each for r, each in machine.items()},
+    arms = {"base": machine, "twin": {r: (1.3 + r / 1e5) * each for r, each in machine.items()},
             "other": {r: each / 1.2 for r, each in machine.items()}}
     checked, unchecked = PairedArms(arms, [("base", "twin")]), PairedArms(arms)
     assert checked.compare("base", "other").floor >= 0.3

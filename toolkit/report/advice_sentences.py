@@ -38,7 +38,7 @@ ONE_MORE_LOOK = (
     "reports, not for all of them together.")
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
-    "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since there are too few processes",
+    "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since the noise is unknown",
 }
 
 

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.provenance import warnings
 from gilscope.toolkit.report.sessions import unsteady_texts
+from gilscope.toolkit.store.shared_values import copied_processes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gilscope.toolkit.model import Run
 
 
 def cautions(run: Run) -> tuple[str, ...]:
     """Return the warnings above the tables of a run with its values."""
-    return (*cautions_of_builds(run), *unsteady_texts(run))
+    return (*_copies(run), *cautions_of_builds(run), *unsteady_texts(run))
+
+
+def _copies(run: Run) -> Iterator[str]:
+    """Yield that rounds were copied within the run."""
+    if copies := copied_processes(run):
+        yield (f"the values of {copies} of {sum(len(each.observations) for each in run.measurements)} processes are "
+               "those of another process of the same cell: rounds were copied, so intervals are too narrow and "
+               "verdicts do not hold")
 
 
 def cautions_of_builds(run: Run) -> tuple[str, ...]:
@@ -26,7 +37,8 @@ def cautions_of_builds(run: Run) -> tuple[str, ...]:
 def cautions_beside_pairs(run: Run) -> tuple[str, ...]:
     """Return the same without differences between two of its builds: who compares two says those that matter."""
     pairs = {note for one, other in permutations(run.builds, 2) for note in compare_builds(one, other)}
-    return (*(note.text for note in run.notes if note not in pairs), *warnings(run), *unsteady_texts(run))
+    return (*(note.text for note in run.notes if note not in pairs), *_copies(run), *warnings(run),
+            *unsteady_texts(run))
 
 
 def stopping_text(run: Run) -> str:

@@ -11,6 +11,7 @@ from gilscope.toolkit.report.wording import (
 )
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.sessions import FEWEST
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def noise_line(floors: Floors) -> str:
     most = "up to " if all(error <= 1 for _, error in seen) else ""
     aa_errors = f"; cells measured twice (A/A) differed by {most}{list_text(errors)}" if errors else ""
     if not known:
-        return ("Noise floor: unknown, since there are too few processes; no cell is called faster or "
-                f"slower{aa_errors}.")
+        return (f"Noise floor: unknown, since there are fewer than {MIN_ROUNDS} rounds, or values do not vary; no "
+                f"cell is called faster or slower{aa_errors}.")
     bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
     several = any(percent_number(floor.smallest, 1) != percent_number(floor.largest, 1) for _, floor in known)
     which = "Noise floor, different for cells with fewer rounds or more noise" if several else (

@@ -218,8 +218,9 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
     if found.explained is not None and found.without is not None:
         these = "these were" if len(found.objects) > 1 else "this was"
         rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
+        share = "all" if found.explained >= 1 else f"about {percent(found.explained)}"
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
-               f"ceiling: without counting, about {percent(found.explained)} of the loss disappears.{rest}")
+               f"ceiling: without counting, {share} of the loss disappears.{rest}")
         if all(one.kind == "constant" for one in found.objects):
             yield "Constants that come from a .pyc are immortal, so that is what a .pyc gains."
     if not found.loaded.bytecode and any(one.held is None and one.kind != "constant" and one.type in FROM_CODE

@@ -25,7 +25,7 @@ def t_outside(distance: float, freedom: float) -> float:
 @cache
 def t_quantile(confidence: float, freedom: float) -> float:
     """Return the bound that |t| does not exceed with probability `confidence`; infinite without degrees of freedom."""
-    if freedom <= 0:
+    if not freedom > 0:   # also if it is not a number
         return inf
     low, high = 0.0, 1.0
     while t_outside(high, freedom) > 1 - confidence:

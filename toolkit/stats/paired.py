@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.noise_floor import AACheck
 
 FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
-UNKNOWN = Note(text="too few processes to know the noise: nothing can be called faster or slower")
-UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by")
+UNKNOWN = Note(text="the noise is unknown (too few processes, or values that do not vary): nothing can be called "
+                    "faster or slower")
+UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by: they "
+                      "may be too narrow")
 
 
 class PairedArms[Arm: Hashable]:

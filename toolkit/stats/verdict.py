@@ -44,7 +44,7 @@ class Unjudged(StrEnum):
     FEW_WORKLOADS = "few workloads"  # it would have one if one or two workloads could show the machine's shift
     ROUNDS = "rounds"                # too few of them
     NOISE = "noise"                  # neither a difference nor its absence is significant
-    UNKNOWN_NOISE = "unknown noise"  # there are too few processes to know it
+    UNKNOWN_NOISE = "unknown noise"  # too few processes, or values that do not vary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Raw values that two runs have in common: a copy of a run, or a part of it, is no second measurement."""
+"""Raw values that are there twice: a copy of a run, of a part of it, or of a round, is no second measurement."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def value_marks(run: Run) -> frozenset[int]:
     A process without start times whose values are all equal has none: two processes may agree in so little.
     """
     return frozenset(_marks(run))
+
+
+def copied_processes(run: Run) -> int:
+    """Return the number of processes of a run that have the values of another one of the same cell."""
+    marks = [*_marks(run)]
+    return len(marks) - len(set(marks))
 
 
 def _marks(run: Run) -> Iterator[int]:

@@ -230,8 +230,9 @@ def _on_countdown(results: Results, build: Build) -> Iterator[str]:
     yield (f"{build.label}: two threads do the countdown {interval_text(free)} as fast as one after the other, pinned "
            f"to one core {interval_text(pinned)}: {shown}")
     if apart is not None and apart.significance() != Significance.UNKNOWN:
-        noise = "; the noise may explain that" if apart.significance() == Significance.NONE else ""
-        yield f"{build.label}: two processes do it {interval_text(apart)} as fast{noise}."
+        noise = apart.significance() == Significance.NONE
+        yield (f"{build.label}: two processes do it {interval_text(apart)} as fast"
+               f"{'; the wider interval of verdicts includes no difference' if noise else ''}.")
 
 
 def _without_gil(free: Significance, pinning: Significance) -> str:
@@ -254,7 +255,8 @@ def _with_gil(free: Comparison, pinning: Significance) -> str:
                 "they cost time as in 2012, but pinning is not shown to end that.")
     then = SEQUENTIAL_SECONDS / FREE_SECONDS
     if likely_range(free)[0] <= then:
-        return f"the noise is too large to tell whether they still cost as much as in 2012 ({ratio_number(then)}x)."
+        return ("the wider interval of verdicts leaves open whether they still cost as much as in 2012 "
+                f"({ratio_number(then)}x).")
     return (f"a loss as large as in 2012 ({ratio_number(then)}x) is excluded: since 3.2 threads no longer fight for "
             "the GIL, so pinning has nothing to end.")
 

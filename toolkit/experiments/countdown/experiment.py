@@ -98,8 +98,8 @@ class CountdownExperiment(Experiment):
         elif two.hi < PENALTY:
             yield f"{build.label}: two threads are {number} as fast as {PLAIN}: the penalty of 2009 is reproduced here."
         elif likely_range(two)[0] <= PUBLISHED_2009:
-            yield (f"{build.label}: two threads are {number} as fast as {PLAIN}: the noise is too large to tell "
-                   f"whether the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
+            yield (f"{build.label}: two threads are {number} as fast as {PLAIN}: the wider interval of verdicts leaves "
+                   f"open whether the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
         else:
             gain = {Significance.FASTER: "They are faster, but not by running in parallel",
                     Significance.SLOWER: "They are slower all the same"}.get(

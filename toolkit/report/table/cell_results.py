@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floors:
-    """The noise floors of one group of cells; None if there are too few processes."""
+    """The noise floors of one group of cells; None if they are unknown."""
 
     single_wall: NoiseFloor | None = None   # at least the A/A error with one worker
     single_cpu: NoiseFloor | None = None

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def levels_of(ratios: Ratios, cell: Cell) -> TwoLevels | None:
     """Return the two levels of the wall times of a baseline; None if it has one, and for other cells."""
     is_baseline = cell == replace(cell, runner=ratios.index.run.baseline, workers=1)
-    return two_levels(ratios.index.wall_values(cell)) if is_baseline else None
+    if not is_baseline:
+        return None
+    return two_levels([each.wall for each in ratios.index.valid_observations.get(cell, ())])
 
 
 def notes_on_processes(ratios: Ratios, cell: Cell, clock: Clock) -> tuple[Note, ...]:

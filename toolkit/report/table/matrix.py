@@ -172,6 +172,10 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     inflation = ratios.compare(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
+    if speedup.between[0] > cell.workers and cell.phase is Phase.STEADY:
+        result = replace(result, notes=(*result.notes, Note(
+            text=f"more than {cell.workers} workers can gain by themselves: something slows {base.runner}, such as "
+                 "cores that go to sleep while it waits, or caches that its work does not fit into")))
     result = replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
                      inflation=inflation)
     return _with_lack(result, note_on_ratio(ratios, base, cell, "wall"))

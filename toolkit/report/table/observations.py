@@ -131,10 +131,6 @@ class Index:
         demands = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
         return median(demands) if demands else None
 
-    def wall_values(self, cell: Cell) -> list[float]:
-        """Return the seconds of every value of the cell, without those of starved rounds; several for each process."""
-        return [value for each in self.valid_observations.get(cell, ()) for value in each.wall]
-
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""
         series = self.look_up(cell)

@@ -48,7 +48,7 @@ class OpenCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchCost:
-    """The cost of handing a task to a worker, of a model for which it exceeds the task itself."""
+    """The cost of handing a task to a worker, of a model that is slower for it: it exceeds the task itself."""
 
     runner: str
     seconds: float     # per task, beside its share of the work
@@ -222,6 +222,8 @@ def _dispatch_costs(index: Index, base: CellResult, results: Sequence[CellResult
         if each.time is None or each.absence is not None or workers == 1 or model.gil or model.awaits:
             continue
         seconds = each.time.center / tasks - task / workers
+        if each.speedup is None or each.speedup.significance() is not Significance.SLOWER:
+            continue
         if seconds > task and seconds < found.get(model.name, DispatchCost(
                 runner=model.name, seconds=math.inf, pays_from=math.inf)).seconds:
             # A task of s seconds takes seconds + s / workers, which is less than s from here on.

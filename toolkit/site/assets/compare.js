@@ -122,11 +122,12 @@ window.gilscopeRuns = {};
       Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
     const notes = ["the rounds of the two runs are not paired: of how the machine differed between them, only a shift that "
       + "workloads have in common is noticed"];
-    if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
+    if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by: they may be too narrow");
     if (rounds < by.leastRounds) {
       notes.push(`fewer than ${by.leastRounds} rounds: nothing can be called faster or slower`);
     } else if (!sure) {
-      notes.push("too few processes to know the noise: nothing can be called faster or slower");
+      notes.push("the noise is unknown (too few processes, or values that do not vary): nothing can be called "
+        + "faster or slower");
     }
     if (widening > 1) {
       notes.push("cells measured twice (A/A) differ by more than the processes' noise explains: intervals of "

@@ -43,7 +43,7 @@ NOTHING = "noop"   # measures dispatch alone: like no real program
 EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds like real programs; the others isolate one effect
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
-    "floor": "too few processes", "noise": "undecided"}
+    "floor": "unknown noise", "noise": "undecided"}
 
 
 def home_values(
