@@ -165,9 +165,11 @@ def test_crash_without_a_function_of_the_project_says_so():
     assert interpreter_function("Segmentation fault\n") == ""
 
 
-# Python code stands in for C: a free-threaded build runs it at the same time, too.
+# Python code stands in for C: a free-threaded build runs it at the same time, too.  Where a core is given away, another
+# thread gets there also if other programs have the cores.
 FAULTS = {
     "results-differ": '''
+import os
 labels = {}
 def label(key):
     """Return one label for each key.
@@ -178,6 +180,8 @@ def label(key):
     found = labels.get(key)
     if found is None:
         found = len(labels)
+        if found < 20:    # each takes milliseconds on a busy machine
+            os.sched_yield()
         labels[key] = found
         labels.setdefault(f"{key} again", len(labels))
     return found
@@ -215,20 +219,24 @@ class Box:
 ''',
 }
 FAULTS["hang"] = '''
-import threading
+import os, threading
 one, other = threading.Lock(), threading.Lock()
 def there():
     """
     >>> there()
     """
-    with one, other:
-        pass
+    with one:
+        os.sched_yield()
+        with other:
+            pass
 def back():
     """
     >>> back()
     """
-    with other, one:
-        pass
+    with other:
+        os.sched_yield()
+        with one:
+            pass
 '''
 FIXED = '''
 import threading
