@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
-from gilscope.toolkit.report.table import build_tables, judge_comparison
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
@@ -234,7 +234,7 @@ def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agr
     def shifted(result):
         """Make every ratio that is clear twice as large: its verdict is the same."""
         seen = result.speedup
-        if seen is None or judge_comparison(seen) != SpeedVerdict.FASTER:
+        if seen is None or seen.verdict() != SpeedVerdict.FASTER:
             return result
         return dataclasses.replace(result, speedup=dataclasses.replace(
             seen, ratio=2 * seen.ratio, lo=2 * seen.lo, hi=2 * seen.hi))

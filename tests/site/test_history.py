@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
-from gilscope.toolkit.report.table import build_tables, judge_comparison
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
 from gilscope.toolkit.site.pages.machines import machines_values
@@ -204,7 +204,7 @@ def test_marks_that_do_not_differ_from_1_are_hollow_in_every_picture(runs):
     series = follow(runs)
     group = next(each.group for each in series if each.group[0] == "primes")
     values = workload_values(group, runs, series, {})
-    seen = {result.ratio.ratio: judge_comparison(result.ratio) for each in series for result in each.results}
+    seen = {result.ratio.ratio: result.ratio.verdict() for each in series for result in each.results}
     points = [point for host in values["hosts"] for chart in [host["versions"], *host["dates"]]
               for line in chart["lines"] for point in line["points"]]
     page = rendered("history-workload.html", values | page_values("t", "d"))
@@ -216,7 +216,7 @@ def test_marks_that_do_not_differ_from_1_are_hollow_in_every_picture(runs):
     drawn = {line["name"]: line for chart in host["dates"] for line in chart["lines"]}
     for each in of:
         if each.host == host["name"] and each.name in drawn:
-            judged = [judge_comparison(result.ratio) in {"faster", "slower"} for result in each.results]
+            judged = [result.ratio.verdict() in {"faster", "slower"} for result in each.results]
             assert [point["clear"] for point in drawn[each.name]["points"]] == judged
     assert seen
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables, judge_comparison
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.store import load_run
@@ -62,7 +62,7 @@ def attacked(run, text):
 def test_dot_is_hollow_where_the_verdict_is_not_told_from_1():
     run = load_run(EXAMPLE / "second-worker")
     page = Tags(rendered("run.html", run_page(run, KINDS)))
-    verdicts = [judge_comparison(result.speedup) for table in build_tables(run) for row in table.rows
+    verdicts = [result.speedup.verdict() for table in build_tables(run) for row in table.rows
                 for result in row.results
                 if result.speedup is not None and result.absence is None and result.cell.runner != table.baseline]
     told = sum(verdict in {"faster", "slower"} for verdict in verdicts)

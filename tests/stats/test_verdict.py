@@ -5,8 +5,8 @@ import pytest
 from gilscope.toolkit.stats.verdict import Comparison
 
 
-def comparison(ratio, lo, hi, *, floor=0.013, sure=True, rounds=20):
-    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=rounds, sure=sure)
+def comparison(ratio, lo, hi, *, floor=0.013, rounds=20):
+    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=rounds)
 
 
 @pytest.mark.parametrize(("result", "verdict"), [
@@ -16,8 +16,7 @@ def comparison(ratio, lo, hi, *, floor=0.013, sure=True, rounds=20):
     (comparison(1.012, 1.01, 1.02), "not significant"),                   # below the floor of 1.3 %
     (comparison(0.99, 0.98, 0.995), "not significant"),                   # likewise on the other side
     (comparison(1.02, 1.01, 1.03), "faster"),                  # the estimate is beyond the floor
-    (comparison(1.02, 1.01, 1.03, sure=False), "not significant"),        # too few rounds: all of it must be
-    (comparison(1.04, 1.02, 1.06, sure=False), "faster"),
+    (comparison(1.02, 0.0, inf), "unknown"),                   # the noise is not known
     (comparison(3.40, 3.32, 3.49, floor=None), "unknown"),     # no floor, no verdict
     (comparison(3.40, 3.32, 3.49, rounds=2), "unknown"),       # two rounds agree by chance
     (comparison(3.40, 3.32, 3.49, rounds=3), "faster"),

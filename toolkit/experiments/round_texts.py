@@ -11,7 +11,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Duration, Quantity, RatioValue, Table
-from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import number_text, or_text, range_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.verdict import SpeedVerdict
@@ -97,11 +96,11 @@ def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary | None])
         yield _spread_line(summaries)
     comparisons = [value.comparison for value in values if isinstance(value, RatioValue)]
     shown = [each for each in comparisons
-             if isfinite(each.hi) and judge_comparison(each) != SpeedVerdict.SAME]
+             if isfinite(each.hi) and each.verdict() != SpeedVerdict.SAME]
     if shown:
         levels = sorted({_level_text(each.confidence) for each in shown})
         yield f"[ ] is the {or_text(levels)} % interval of one ratio by itself, from pairs of values of the same round."
-    if any(judge_comparison(each) == SpeedVerdict.CANNOT_TELL for each in comparisons):
+    if any(each.verdict() == SpeedVerdict.CANNOT_TELL for each in comparisons):
         yield ("? marks an undecided ratio: judged together with all others of this run and by the noise floor, "
                "neither a difference nor its absence is shown.")
 

@@ -158,7 +158,7 @@ def relative_speed(comparison: Comparison | None) -> Bounded:
     """Return the speed-up, with the ends of its interval."""
     if comparison is None:
         return UNKNOWN
-    return (comparison.ratio, comparison.lo, comparison.hi) if comparison.sure else (comparison.ratio, nan, nan)
+    return (comparison.ratio, comparison.lo, comparison.hi) if comparison.lo > 0 else (comparison.ratio, nan, nan)
 
 
 def relative_time(comparison: Comparison | None) -> Bounded:

@@ -17,7 +17,7 @@ from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
-from gilscope.toolkit.report.table import build_tables, common_shifts, judge_comparison, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table import build_tables, common_shifts, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
@@ -301,7 +301,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     """Return a ratio with its interval and verdict, and the rounds needed if it is open."""
     if found is None:
         return None
-    verdict = judge_comparison(found, margin)
+    verdict = found.verdict(margin)
     (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,

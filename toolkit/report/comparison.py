@@ -26,8 +26,7 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
-from gilscope.toolkit.report.table.judgement import judgeable
+from gilscope.toolkit.report.table import common_shifts, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import (
     FROM_SHIFT,
@@ -237,7 +236,7 @@ def _marks(footnotes: Footnotes, notes: Iterable[Note]) -> tuple[int, ...]:
 
 
 def _verdict(comparison: Comparison, margin: float) -> VerdictWord:
-    return VerdictWord(judge_comparison(comparison, margin), from_shift=_is_from_shift(comparison, margin))
+    return VerdictWord(comparison.verdict(margin), from_shift=_is_from_shift(comparison, margin))
 
 
 def _is_from_shift(comparison: Comparison, margin: float) -> bool:
@@ -271,7 +270,7 @@ def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
 
 def _need(comparison: Comparison, margin: float) -> _Need | None:
     """Return the remedy for a verdict of "cannot tell"; None for other verdicts."""
-    if judge_comparison(comparison, margin) != SpeedVerdict.CANNOT_TELL:
+    if comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.floor is None:
         return _Need(_Remedy.AA_ARM)
@@ -303,13 +302,13 @@ def lacking_text(contrasts: Iterable[Contrast]) -> str:
 def _needs_a_look(contrasts: Iterable[Contrast], margin: float) -> bool:
     """Return True if a remedy is to continue a run because its answers are not clear."""
     return any(need.remedy in {_Remedy.ROUNDS, _Remedy.SESSIONS} for each in contrasts
-               if each.comparison is not None and judgeable(each.comparison)
+               if each.comparison is not None and each.comparison.judgeable
                and (need := _need(each.comparison, margin)) is not None)
 
 
 def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:
     """Return "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
-    counts = Counter(judge_comparison(each.comparison, margin) for each in contrasts if each.comparison is not None)
+    counts = Counter(each.comparison.verdict(margin) for each in contrasts if each.comparison is not None)
     missing = len(contrasts) - counts.total()
     if not counts:
         return "No cell could be compared."

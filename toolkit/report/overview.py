@@ -9,7 +9,6 @@ from gilscope.toolkit.model import Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     TOO_NOISY,
@@ -187,7 +186,7 @@ def _exceptions(tables: Iterable[WorkloadTable], gains: Iterable[GainValue]) -> 
 
 def _none_text(gains: Iterable[GainValue]) -> str:
     """Return the meaning of "none", and that the tables of the workloads may show a loss for such a cell."""
-    open_below = any(gain_form(gain.comparison) == "none" and judge_comparison(gain.comparison) != SpeedVerdict.SAME
+    open_below = any(gain_form(gain.comparison) == "none" and gain.comparison.verdict() != SpeedVerdict.SAME
                      for gain in gains)
     loss = ", a loss may not be" if open_below else ""
     return f"none: a gain above {MARGIN * 100:g} % is excluded{loss}"
@@ -205,7 +204,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     yield from _ceiling_lines(steady, run)
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
-    unclear = [each for each in comparisons if judge_comparison(each) == SpeedVerdict.CANNOT_TELL]
+    unclear = [each for each in comparisons if each.verdict() == SpeedVerdict.CANNOT_TELL]
     yield from remedy_lines(tables, run, unclear)
 
 
@@ -246,7 +245,7 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); undecided for d (-1 to +5 %)"."""
     by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
-        by_verdict.setdefault(judge_comparison(seen), []).append(name)
+        by_verdict.setdefault(seen.verdict(), []).append(name)
     about = {name: ", ".join(filter(None, [name if named else "", lacking_text(seen)])) for name, seen in found.items()}
     bracketed = {name: text and f" ({text})" for name, text in about.items()}
     parts = []
@@ -273,7 +272,7 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[
     for table in tables:
         for each in table.fastest_of_builds:
             comparison = each.comparison
-            match judge_comparison(comparison):
+            match comparison.verdict():
                 case SpeedVerdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
                 case SpeedVerdict.CANNOT_TELL:

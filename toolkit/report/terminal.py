@@ -25,7 +25,6 @@ from gilscope.toolkit.report.document import (
     Table,
     VerdictWord,
 )
-from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
 if TYPE_CHECKING:
@@ -177,9 +176,9 @@ def _rich_table(
 
 def _style(entry: Entry) -> str:
     if isinstance(entry.value, GainValue):
-        return _STYLES[judge_comparison(entry.value.comparison)] + (" bold" if entry.value.best else "")
+        return _STYLES[entry.value.comparison.verdict()] + (" bold" if entry.value.best else "")
     if isinstance(entry.value, RatioValue | CostValue):
-        return _STYLES[judge_comparison(entry.value.comparison)]
+        return _STYLES[entry.value.comparison.verdict()]
     if isinstance(entry.value, VerdictWord):
         return _STYLES[entry.value.word]
     # A text with marks is the reason why there is no number.

@@ -21,7 +21,7 @@ from gilscope.toolkit.report.document import (
     Value,
     VerdictWord,
 )
-from gilscope.toolkit.report.table.judgement import gains_nothing, judge_comparison
+from gilscope.toolkit.report.table.judgement import gains_nothing
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds, percent, percent_number
 
@@ -115,7 +115,7 @@ def number_text(number: float) -> str:
 
 def ratio_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" for an open one."""
-    match judge_comparison(comparison):
+    match comparison.verdict():
         case SpeedVerdict.SAME:
             return SAME
         case SpeedVerdict.CANNOT_TELL:
@@ -140,17 +140,17 @@ def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
 
 def inflation_text(comparison: Comparison) -> str:
     """Return "1.31x", "same" for no difference beyond the margin, or "1.31x ?"."""
-    if judge_comparison(comparison) == SpeedVerdict.SAME:
+    if comparison.verdict() == SpeedVerdict.SAME:
         return "same"
-    doubt = " ?" if judge_comparison(comparison) == SpeedVerdict.CANNOT_TELL else ""
+    doubt = " ?" if comparison.verdict() == SpeedVerdict.CANNOT_TELL else ""
     return f"{ratio_number(comparison.ratio)}x{doubt}"
 
 
 def cost_text(comparison: Comparison) -> str:
     """Return "+7.5 % [+6.2, +8.7]": how much more time the sample takes than the baseline."""
-    if judge_comparison(comparison) == SpeedVerdict.SAME:
+    if comparison.verdict() == SpeedVerdict.SAME:
         return SAME
-    doubt = " ?" if judge_comparison(comparison) == SpeedVerdict.CANNOT_TELL else ""
+    doubt = " ?" if comparison.verdict() == SpeedVerdict.CANNOT_TELL else ""
     return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
 
 
@@ -175,7 +175,7 @@ def gain_text(gain: GainValue) -> str:
 
 def gain_form(comparison: Comparison) -> GainForm:
     """Return the form in which a gain is shown: none, the range of an open one, or its ratio, with a wide interval."""
-    word = judge_comparison(comparison)
+    word = comparison.verdict()
     if word == SpeedVerdict.CANNOT_TELL and not gains_nothing(comparison):
         return "range"
     if word != SpeedVerdict.FASTER and (word != SpeedVerdict.SLOWER or comparison.ratio * (1 + MARGIN) > 1):

@@ -175,7 +175,6 @@ def pool(comparisons: Sequence[Comparison], confidence: float = CONFIDENCE) -> P
     return PooledRatio(effects=effects, comparison=Comparison(
         ratio=ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor, rounds=sum(each.rounds for each in known),
         verdict_interval=not_excluded(ratio, _ends(effects.center, effects.half(confidence)), floor),
-        sure=lo > 0,
     ))
 
 

@@ -105,5 +105,5 @@ def conclude(
                           f"intervals of {clock} are {check.widening:.1f} times wider for it"))
     return Comparison(
         ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
-        rounds=ratio.rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes), sure=known,
+        rounds=ratio.rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes),
     )

@@ -105,10 +105,7 @@ def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
 
 
 def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdict:
-    """Return the verdict on a ratio.
-
-    "Faster" and "slower" require an interval that excludes 1 and a ratio beyond the noise floor.  "Same" means
-    that all differences beyond `margin` are excluded, "cannot tell" that they are not.
+    """Return the verdict on a ratio, see `verdict.verdict_for`.
 
     Args:
         ratio: The ratio of a cell.

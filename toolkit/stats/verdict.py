@@ -68,8 +68,7 @@ class ShiftAllowance:
 class Comparison:
     """The speed ratio of a sample to its baseline.
 
-    Significance requires an interval that excludes 1 and a ratio beyond the noise floor.  With too few rounds for the
-    requested confidence, the whole interval must be beyond the floor, as excluding 1 means little then.
+    Significance requires an interval that excludes 1 and a ratio beyond the noise floor.
     """
 
     ratio: float              # > 1: faster than the baseline
@@ -78,7 +77,6 @@ class Comparison:
     confidence: float         # achieved, 0..1
     floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown
     rounds: int
-    sure: bool = True         # the requested confidence was reached
     paired: bool = True       # False: of two runs, so nobody knows what rounds at another time would add
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
     run_sessions: int = 1     # of the run: more than `sessions` if some lack one of the two sides
@@ -104,16 +102,24 @@ class Comparison:
         """Return the comparison as it would be if the two runs had no common shift."""
         return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
 
+    @property
+    def judgeable(self) -> bool:
+        """Return True if there are enough rounds for a verdict, and their noise is known."""
+        return self.floor is not None and self.rounds >= MIN_ROUNDS and self.lo > 0
+
     def significance(self) -> Significance:
-        """Return the significance of the difference from 1; `report.table.judge_comparison` returns the verdict."""
-        if self.floor is None or self.rounds < MIN_ROUNDS:
+        """Return the significance of the difference from 1, see `is_significant`."""
+        if self.floor is None or not self.judgeable:
             return Significance.UNKNOWN
-        lo, hi = self.between
-        # With too few rounds the whole interval must be beyond the floor, so its end nearer to 1 counts.
-        claim = self.ratio if self.sure or lo <= 1 <= hi else min(lo, hi, key=lambda end: abs(log(end)))
-        if not is_significant(claim, (lo, hi), self.floor):
+        if not is_significant(self.ratio, self.between, self.floor):
             return Significance.NONE
-        return Significance.FASTER if lo > 1 else Significance.SLOWER
+        return Significance.FASTER if self.between[0] > 1 else Significance.SLOWER
+
+    def verdict(self, margin: float = MARGIN) -> SpeedVerdict:
+        """Return the verdict at a margin, a share such as 0.03, see `verdict_for`."""
+        if self.floor is None or not self.judgeable:
+            return SpeedVerdict.CANNOT_TELL
+        return verdict_for(self.ratio, self.between, self.floor, margin)
 
 
 def _inverse(end: float) -> float:
@@ -127,7 +133,11 @@ def is_significant(ratio: float, interval: tuple[float, float], floor: float) ->
 
 
 def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict on a ratio with a known interval and noise floor."""
+    """Return the verdict on a ratio with a known interval and noise floor.
+
+    "Faster" and "slower" require significance; "same" means that all differences beyond `margin` are excluded, "cannot
+    tell" that they are not.
+    """
     if is_significant(ratio, interval, floor):
         return SpeedVerdict.FASTER if interval[0] > 1 else SpeedVerdict.SLOWER
     return SpeedVerdict.SAME if is_same(interval, floor, margin) else SpeedVerdict.CANNOT_TELL

@@ -37,7 +37,8 @@ def runs(monkeypatch):
                 if label == "3.14t":
                     return ended(forced)
             first = 1 if label in asked[:-1] else 9   # nothing of the first run counts
-            Path(command[4]).write_text(f"{cpu[label]} {first * (1024 if label == '3.14' else 1280)}")
+            seconds = cpu[label] * (1 + len(asked) % 3 / 1e6)
+            Path(command[4]).write_text(f"{seconds} {first * (1024 if label == '3.14' else 1280)}")
             return ended(next(ends, "0"))
 
         monkeypatch.setattr(suite_cost, "run_bounded", run)

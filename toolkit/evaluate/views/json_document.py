@@ -15,7 +15,6 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.views import doctor as doctor_document
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.stats.verdict import Comparison
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one form per kind of value
         case Build():
             return {"label": value.label, "version": value.version, "free_threaded": value.free_threaded}
         case Comparison():
-            return {"ratio": value.ratio, "lo": value.lo, "hi": value.hi, "verdict": judge_comparison(value)}
+            return {"ratio": value.ratio, "lo": value.lo, "hi": value.hi, "verdict": value.verdict()}
         case Path():
             return str(value)
         case dict():

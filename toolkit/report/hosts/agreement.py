@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.cautions import cautions, stopping_text
-from gilscope.toolkit.report.table import build_tables, judge_comparison
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Group, group_of
 from gilscope.toolkit.stats.hosts import PooledRatio, pool
 from gilscope.toolkit.stats.interim_looks import final_confidence
@@ -210,7 +210,7 @@ def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, SpeedVer
 
     A host with a significant difference that is certainly within the margin agrees with hosts that say "same".
     """
-    verdicts = {host: judge_comparison(each, margin) for host, each in by.items()}
+    verdicts = {host: each.verdict(margin) for host, each in by.items()}
     if SpeedVerdict.SAME not in verdicts.values():
         return verdicts
     return {host: SpeedVerdict.SAME if beyond(by[host].between) <= margin else verdict
@@ -231,4 +231,4 @@ def agreement(verdicts: Mapping[str, SpeedVerdict]) -> Agreement:
 
 def judge_pooled(pooled: PooledRatio | None, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict for hosts like these, by the rules of one host."""
-    return SpeedVerdict.CANNOT_TELL if pooled is None else judge_comparison(pooled.comparison, margin)
+    return SpeedVerdict.CANNOT_TELL if pooled is None else pooled.comparison.verdict(margin)

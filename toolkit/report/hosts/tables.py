@@ -9,7 +9,6 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text, next_text, spread_text
-from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.store import marks_of_hosts, unknown_machines
 from gilscope.toolkit.units import counted, format_bytes
 
@@ -63,7 +62,7 @@ def _together(over: HostsComparison, margin: float | None, marks: tuple[int, ...
     spread, comparison = Entry(spread_text(over.pooled)), over.pooled.comparison
     if margin is None:
         return Entry(RatioValue(comparison), marks), spread, Entry(next_text(over.pooled))
-    return Entry(Interval(comparison), marks), Entry(VerdictWord(judge_comparison(comparison, margin))), spread
+    return Entry(Interval(comparison), marks), Entry(VerdictWord(comparison.verdict(margin))), spread
 
 
 def _on(over: HostsComparison, host: str, notes: Footnotes) -> Entry:

@@ -9,7 +9,7 @@ from gilscope.toolkit.report.table.contrast import (
     compare_models,
     compare_runs,
 )
-from gilscope.toolkit.report.table.judgement import Gate, gate, judge_comparison, missing, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table.judgement import Gate, gate, missing, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
 from gilscope.toolkit.report.table.observations import Absence, CellSeries, MetricValue
 from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, OpenCell, Option
@@ -36,7 +36,6 @@ __all__ = [
     "compare_models",
     "compare_runs",
     "gate",
-    "judge_comparison",
     "missing",
     "rounds_to_tell",
     "unjudged",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import rounds_until
-from gilscope.toolkit.stats.sample import CONFIDENCE, needed
+from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import (
     MARGIN,
     MIN_ROUNDS,
@@ -16,7 +16,6 @@ from gilscope.toolkit.stats.verdict import (
     Significance,
     SpeedVerdict,
     Unjudged,
-    is_same,
 )
 
 if TYPE_CHECKING:
@@ -28,47 +27,24 @@ if TYPE_CHECKING:
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 
-def judge_comparison(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict: "same" only if every difference above `margin` is excluded, see `is_same`.
-
-    Args:
-        comparison: The sample against its baseline.
-        margin: A share, such as 0.03; a difference up to it counts as none.
-    """
-    match comparison.significance():
-        case Significance.FASTER:
-            return SpeedVerdict.FASTER
-        case Significance.SLOWER:
-            return SpeedVerdict.SLOWER
-        case Significance.NONE if comparison.sure and is_same(comparison.between, comparison.floor or 0.0, margin):
-            return SpeedVerdict.SAME
-        case _:
-            return SpeedVerdict.CANNOT_TELL
-
-
 def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     """Return why a comparison has no verdict, None if it has one."""
-    if judge_comparison(comparison, margin) != SpeedVerdict.CANNOT_TELL:
+    if comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.rounds < MIN_ROUNDS:
         return Unjudged.ROUNDS
-    if comparison.floor is None or not comparison.sure:
+    if not comparison.judgeable:
         return Unjudged.UNKNOWN_NOISE
     without = comparison.without_shift_doubt()
-    if comparison.shift is not None and judge_comparison(without, margin) != SpeedVerdict.CANNOT_TELL:
+    if comparison.shift is not None and without.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
     return Unjudged.NOISE
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return judge_comparison(comparison, margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
-        judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
-
-
-def judgeable(comparison: Comparison) -> bool:
-    """Return True if there are enough rounds for a verdict, and a noise floor."""
-    return comparison.significance() != Significance.UNKNOWN and comparison.sure
+    return comparison.verdict(margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
+        comparison.judgeable and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
@@ -83,8 +59,7 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
     half = max(widest, log1p(comparison.floor))
-    rounds = rounds_until(log(comparison.ratio), half, error, comparison.rounds, margin)
-    return rounds if rounds is None or comparison.sure else max(rounds, needed(CONFIDENCE))
+    return rounds_until(log(comparison.ratio), half, error, comparison.rounds, margin)
 
 
 def missing(contrast: Contrast) -> Missing | None:

@@ -133,7 +133,7 @@ window.gilscopeRuns = {};
       notes.push("cells measured twice (A/A) differ by more than the processes' noise explains: intervals of "
         + `${first.clock} time are ${widening.toFixed(1)} times wider for it`);
     }
-    return { ratio, lo, hi, between, floor: sure ? floor : null, rounds, sure, notes, half: hi / ratio - 1,
+    return { ratio, lo, hi, between, floor: sure ? floor : null, rounds, notes, half: hi / ratio - 1,
       halfTogether: together === null ? null : together < MOST_LOG ? Math.exp(together) - 1 : Infinity,
       shift: shifted ? { basis: shifted.basis, ratio: Math.exp(shifted.center), lo: shifted.remaining(by.confidence)[0],
         hi: shifted.remaining(by.confidence)[1], without: raw.between(confidence) } : null };
@@ -275,7 +275,7 @@ window.gilscopeRuns = {};
   };
 
   const judge = seen => {
-    if (seen.floor === null || seen.rounds < by.leastRounds || !seen.sure) return "cannot tell";
+    if (seen.floor === null || seen.rounds < by.leastRounds || !(seen.lo > 0)) return "cannot tell";
     const word = wordFor(seen.ratio, seen.between, seen.floor);
     if (word) return word;
     return Math.max(beyond(seen.between), seen.floor) <= by.margin ? "same" : "cannot tell";

@@ -9,7 +9,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
-from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import ratio_text
 from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
 from gilscope.toolkit.site.style import mark_of
@@ -77,12 +76,12 @@ def _named(cell: Cell) -> dict[str, Any]:
 def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
             "words": _between(scale, speedup), "clear": is_clear(speedup),
-            "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {judge_comparison(speedup)}"}
+            "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {speedup.verdict()}"}
 
 
 def is_clear(seen: Comparison) -> bool:
     """Return True if a ratio differs significantly from 1: only then its mark is full."""
-    return judge_comparison(seen) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}
+    return seen.verdict() in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}
 
 
 def _absent(result: CellResult) -> tuple[str, str]:

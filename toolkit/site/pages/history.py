@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.table import judge_comparison
-from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import is_clear
@@ -133,7 +131,7 @@ def marked(results: Sequence[HistoryResult]) -> tuple[HistoryResult, ...]:
     found: list[HistoryResult] = []
     stretch: HistoryResult | None = None   # its first result
     for each in results:
-        begins = judgeable(each.ratio) and (stretch is None or clear_of(stretch.ratio, each.ratio))
+        begins = each.ratio.judgeable and (stretch is None or clear_of(stretch.ratio, each.ratio))
         found.append(replace(each, changed_from=stretch) if begins else each)
         if begins:
             stretch = each
@@ -341,7 +339,7 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
         "model": COST if series.of_builds else series.model, "workers": series.workers,
         **mark_of(series.mark), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio},
-        "verdict": judge_comparison(result.ratio),
+        "verdict": result.ratio.verdict(),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
         "changed": result.changed, "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,

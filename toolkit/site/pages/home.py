@@ -14,7 +14,6 @@ from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.sessions import scope_of_runs
-from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
@@ -184,7 +183,7 @@ def _agreement_text(several: Sequence[HistorySeries]) -> str:
     """Return how many ratios have which verdicts in all runs; that none of them can tell is no agreement."""
     kinds: Counter[str] = Counter()
     for each in several:
-        words = {judge_comparison(result.ratio) for result in each.results}
+        words = {result.ratio.verdict() for result in each.results}
         decided = words - {SpeedVerdict.CANNOT_TELL}
         if len(decided) > 1:
             kinds["different verdicts"] += 1
@@ -205,7 +204,7 @@ def _differing(several: Sequence[HistorySeries], names: Mapping[str, str]) -> It
     for each in several:
         words: dict[str, list[str]] = {}
         for result in reversed(each.results):
-            words.setdefault(judge_comparison(result.ratio), []).append(names[result.loaded.id])
+            words.setdefault(result.ratio.verdict(), []).append(names[result.loaded.id])
         if len(words) > 1:
             said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
             yield f"{title_text(each.results[-1].table)}: {each.name}: {said}."

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.hosts.wording import names_text
-from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, ratio_text
 from gilscope.toolkit.site.page_values import shown
@@ -72,7 +71,7 @@ def _row(
             lacking[result.why_no_ratio] += 1
             places_[host] = {"text": result.why_no_ratio, "sort": None, "link": place.link}
             continue
-        word = judge_comparison(result.speedup)
+        word = result.speedup.verdict()
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup) + beside(result.speedup), "sort": result.speedup.ratio,
                          "link": place.link}

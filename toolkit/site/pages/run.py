@@ -13,7 +13,7 @@ from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import MERGED, scope_text
-from gilscope.toolkit.report.table import build_tables, judge_comparison
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
@@ -190,7 +190,7 @@ def _row(
     row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in values]
     if result.speedup is not None:
         row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
-        row["verdict"] = judge_comparison(result.speedup)
+        row["verdict"] = result.speedup.verdict()
     elif result.is_baseline:
         row["verdict"] = "baseline"
     if result.efficiency is not None and cell.workers > 1:
