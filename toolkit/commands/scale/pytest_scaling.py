@@ -9,6 +9,7 @@ import sysconfig
 import time
 import warnings
 from argparse import ArgumentTypeError
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from gilscope.toolkit.measure.child.calls import run_to_its_end
 from gilscope.toolkit.measure.machine_lock import MachineLock
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
+from gilscope.toolkit.records import from_plain, to_plain
 from gilscope.toolkit.scale.api import LIMITED, ApiCallable, ApiOutcome, investigated, looked_at
 from gilscope.toolkit.scale.api_report import way_text
 from gilscope.toolkit.scale.report import investigation_sentences, span_text
@@ -41,8 +43,7 @@ THREADS = 2
 LIMIT_SECONDS = 300.0     # for one test, with the cause
 SILENT_SECONDS = 90.0     # for one request to the zygote, which limits what its forks do, but not the first calls
 TITLE = "scaling over threads"
-FOUND = pytest.StashKey[dict[str, Any]]()      # of an item that was measured
-ATTACHED = "gilscope_scale"       # of a report: the answer
+ATTACHED = "gilscope_scale"       # of a report: the answer, as plain values, which a worker of pytest-xdist can send
 LONGER = LIMITED | {ApiOutcome.UNSURE}         # are measured again, with the cause
 # The order of the summary, and of the counts at its end.
 ORDER = (ApiOutcome.SLOWER, ApiOutcome.PLATEAUS, ApiOutcome.UNSURE, ApiOutcome.FAILED, ApiOutcome.TOO_SHORT,
@@ -50,6 +51,18 @@ ORDER = (ApiOutcome.SLOWER, ApiOutcome.PLATEAUS, ApiOutcome.UNSURE, ApiOutcome.F
 WORDS = {each: each.value for each in ORDER} | {
     ApiOutcome.FAILED: "not measured",      # the test itself has passed
     ApiOutcome.NO_TIME: "left out"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredTest:
+    """The answer for a test: the outcome, a text for its line in the summary, and sentences below it."""
+
+    outcome: ApiOutcome
+    text: str
+    sentences: tuple[str, ...] = ()
+
+
+FOUND = pytest.StashKey[MeasuredTest]()      # of an item that was measured
 
 
 def begin(budget: str) -> ScalingChecks:
@@ -75,8 +88,8 @@ def begin(budget: str) -> ScalingChecks:
     return ScalingChecks(core, limit, "")
 
 
-def _failed(problem: str, outcome: ApiOutcome = ApiOutcome.FAILED) -> dict[str, Any]:
-    return {"outcome": outcome.value, "text": f": {problem}", "sentences": []}
+def _failed(problem: str, outcome: ApiOutcome = ApiOutcome.FAILED) -> MeasuredTest:
+    return MeasuredTest(outcome=outcome, text=f": {problem}")
 
 
 NO_FUNCTION = _failed("it is no function that pytest calls by itself, as those of unittest and doctest")
@@ -91,7 +104,7 @@ class ScalingChecks:
         self._budget = budget      # seconds
         self._spent = 0.0          # of the budget
         self._header = header      # "" where tests are measured
-        self._answers: list[tuple[str, dict[str, Any]]] = []     # by the test's id
+        self._answers: list[tuple[str, MeasuredTest]] = []     # with the test's id
 
     def pytest_report_header(self) -> str | None:
         """Return why nothing is measured, or nothing."""
@@ -105,7 +118,7 @@ class ScalingChecks:
             pyfuncitem.stash[FOUND] = self._measured(self._core, pyfuncitem)
         return result
 
-    def _measured(self, core: ModuleType, item: pytest.Function) -> dict[str, Any]:
+    def _measured(self, core: ModuleType, item: pytest.Function) -> MeasuredTest:
         if self._spent >= self._budget:
             return LEFT_OUT
         began = time.monotonic()
@@ -119,13 +132,13 @@ class ScalingChecks:
         """Attach the answer to the report, which a worker of pytest-xdist sends to its controller."""
         report = yield
         if self._core is not None and report.when == "call" and report.passed:
-            vars(report)[ATTACHED] = item.stash.get(FOUND, NO_FUNCTION)
+            vars(report)[ATTACHED] = to_plain(item.stash.get(FOUND, NO_FUNCTION))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect the answers."""
         if found := vars(report).get(ATTACHED):
-            self._answers.append((report.nodeid, found))
+            self._answers.append((report.nodeid, from_plain(MeasuredTest, found)))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show what does not scale with its cause, and count the rest."""
@@ -136,19 +149,19 @@ class ScalingChecks:
         terminalreporter.section(TITLE)
         for outcome in ORDER:
             for test, found in self._answers:
-                if found["outcome"] == outcome.value:
-                    terminalreporter.write_line(f"{WORDS[outcome]}: {test}{found['text']}")
-                    for sentence in found["sentences"]:
+                if found.outcome is outcome:
+                    terminalreporter.write_line(f"{WORDS[outcome]}: {test}{found.text}")
+                    for sentence in found.sentences:
                         terminalreporter.write_line(f"    {sentence}")
-        outcomes = [found["outcome"] for _, found in self._answers]
-        counts = [f"{outcomes.count(each.value)} {WORDS[each]}" for each in ORDER if each.value in outcomes]
+        outcomes = [found.outcome for _, found in self._answers]
+        counts = [f"{outcomes.count(each)} {WORDS[each]}" for each in ORDER if each in outcomes]
         measured = counted(len(outcomes), "test that passed", "tests that passed")
         terminalreporter.write_line(f"{measured}, {THREADS} threads: {', '.join(counts)}." if counts else
                                     "No test passed, so none was measured.")
 
 
-def _measured(core: ModuleType, item: pytest.Function) -> dict[str, Any]:
-    """Return the answer for a test: the outcome, a text for its line, and sentences below it."""
+def _measured(core: ModuleType, item: pytest.Function) -> MeasuredTest:
+    """Return the answer for a test."""
     names = item._fixtureinfo.argnames  # noqa: SLF001 - pytest has no public way to tell them
     arguments = {name: item.funcargs[name] for name in names}
     lock = MachineLock(alone="PYTEST_XDIST_WORKER" in os.environ, waiting=lambda: None)
@@ -158,7 +171,7 @@ def _measured(core: ModuleType, item: pytest.Function) -> dict[str, Any]:
         records, ending = Fork(partial(_answer, core, os.getpid(), item, arguments)).result(
             LIMIT_SECONDS, silence=SILENT_SECONDS)
     if records:
-        return records[-1]
+        return from_plain(MeasuredTest, records[-1])
     if ending.kind == "slow":
         return _failed(f"it took over {LIMIT_SECONDS:g} s, or over {SILENT_SECONDS:g} s for one request; threads that "
                        "fixtures start do not run in the measuring process")
@@ -184,13 +197,14 @@ def _answer(core: ModuleType, parent: int, item: pytest.Function, arguments: Map
         if seen.outcome in LONGER:
             seen = investigated(process, loaded, THREADS, seen)
     except UnscalableFunctionError as error:
-        write(**_failed(str(error)))
+        answer = _failed(str(error))
     except Exception as error:  # noqa: BLE001 - of the test, which raises when it is repeated
         first = str(error).partition("\n")[0]      # pytest explains an assertion in further lines
-        write(**_failed(message(f"repeated, it raises {type(error).__name__}: {first}")))
+        answer = _failed(message(f"repeated, it raises {type(error).__name__}: {first}"))
     else:
-        write(outcome=seen.outcome.value, text=_text(seen),
-              sentences=[*investigation_sentences(seen.found)] if seen.found and seen.outcome in LONGER else [])
+        why = investigation_sentences(seen.found) if seen.found and seen.outcome in LONGER else ()
+        answer = MeasuredTest(outcome=seen.outcome, text=_text(seen), sentences=tuple(why))
+    write(**to_plain(answer))
 
 
 def _call_of(item: pytest.Function, name: str, arguments: Mapping[str, Any]) -> Callable[[], object]:
