@@ -70,6 +70,8 @@ class PlantedProcess:
         spent = 0 if waits else round(self.clean * mode.threads * 1e9)     # waiters yield their cores
         lasted = round(max(self.clean, CLEAN) * mode.threads * 1e9)
         calls = self.rate(mode) / mode.threads / 1e9
+        spent += bool(spent) * 20 * (self.measurements % 5)    # times that never vary would have no known noise
+        lasted += 20 * (self.measurements % 5)
         queued = round(self.queued * lasted)
         return CleanCalls(threads=mode.threads, calls=round(calls * spent), made=round(calls * (lasted - queued)),
                           spent=spent, lasted=lasted, queued=queued, collections=bool(self.collecting) * 5)
