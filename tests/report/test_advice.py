@@ -409,6 +409,12 @@ def test_tasks_that_cost_more_to_dispatch_than_they_take_are_said_to_be_too_shor
     assert [each.pays_from / advice.task for each in advice.dispatch] == pytest.approx([17, 33], rel=0.01)
 
 
+def test_tasks_are_not_called_too_short_where_the_loss_may_be_noise():
+    made = with_tasks(8, Made(noise=1.5).add("subinterpreters", 2, 0.4))
+    (advice,) = build_tables(made.run(made.builds))[0].advice
+    assert advice.dispatch == ()
+
+
 @pytest.mark.parametrize(("model", "speedup"), [
     ("subinterpreters", 0.9),   # it loses, but not to the dispatch of its tasks
     ("threads", 1 / 9),         # under the GIL, no longer task would gain

@@ -183,7 +183,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
 
 
 def _copy_text(trial: RepairTrial, found: ScalingInvestigation) -> str:
-    """Return what each thread worked with."""
+    """Return the kind of copy that a trial gave each thread."""
     # The trial empties the cache of `re` before it unpickles a pattern: pickle alone would give the shared one.
     patterns = bool(found.objects) and all(one.type == PATTERN for one in found.objects)
     return "the pattern compiled anew in each thread" if patterns else COPIES[trial.method]

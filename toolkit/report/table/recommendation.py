@@ -48,7 +48,7 @@ class OpenCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchCost:
-    """The cost of handing a task to a worker, of a model that is slower for it: it exceeds the task itself."""
+    """The cost of handing a task to a worker, of a model that is slower because this exceeds the task itself."""
 
     runner: str
     seconds: float     # per task, beside its share of the work

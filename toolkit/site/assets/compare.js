@@ -275,7 +275,7 @@ window.gilscopeRuns = {};
   };
 
   const judge = seen => {
-    if (seen.floor === null || seen.rounds < by.leastRounds || !(seen.lo > 0)) return "cannot tell";
+    if (seen.floor === null || seen.rounds < by.leastRounds) return "cannot tell";
     const word = wordFor(seen.ratio, seen.between, seen.floor);
     if (word) return word;
     return Math.max(beyond(seen.between), seen.floor) <= by.margin ? "same" : "cannot tell";
