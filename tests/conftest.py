@@ -70,6 +70,14 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item in chosen]
 
 
+@pytest.hookimpl(optionalhook=True)   # of xdist
+def pytest_testnodedown(node, error):
+    """Say how a worker ended that should have gone on; xdist says only that it did."""
+    if error:
+        node.config.pluginmanager.get_plugin("terminalreporter").write_line(
+            f"the process of {node.gateway.id} ended with {node.gateway._io.popen.wait(timeout=10)}")
+
+
 def pytest_collection_finish():
     """Have the collector leave alone what lives as long as this process: thousands of tests, whenever one collects."""
     gc.collect()
