@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit import cores
 from gilscope.toolkit.cores import _cgroup_quota, own_control_groups, queued_seconds, scheduled, usable_cores
 
 
@@ -18,6 +19,23 @@ def test_usable_cores_follow_affinity():
     done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert 1 <= usable_cores() <= os.cpu_count()
+
+
+@pytest.mark.parametrize(("siblings", "first"), [
+    ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, (0, 2)),   # hyper-threads side by side
+    ({0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}, (0, 1)),   # and as Intel numbers them
+    ({1: "0-1", 2: "2-3", 3: "2-3"}, (1, 2)),             # the first of a core may be forbidden
+    ({0: "", 1: ""}, (0, 1)),                             # the system does not say
+])
+def test_one_cpu_of_each_core(siblings, first):
+    assert cores.first_of_each_core(list(siblings), siblings) == first
+
+
+@pytest.mark.parametrize(("threads", "chosen"), [(1, [0, 2]), (2, [0, 2]), (3, [0, 1, 2, 3])])
+def test_threads_are_pinned_to_cores_of_their_own_while_there_are_enough(monkeypatch, threads, chosen):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(cores, "hyperthreads", lambda cpu: "0-1" if cpu < 2 else "2-3")
+    assert cores.on_cores_apart(threads) == chosen
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell")

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def usable_cores() -> int:
     """Return the number of CPUs this process may run on: its affinity, cut down by a cgroup's quota."""
@@ -20,6 +24,33 @@ def allowed_cpus() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def on_cores_apart(threads: int) -> list[int]:
+    """Return the CPUs to pin so many threads to: one of each core, or all where there are fewer cores.
+
+    Where the system does not report which CPUs are hyperthreads of one core, each counts as a core of its own.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    apart = first_of_each_core(cpus, {cpu: hyperthreads(cpu) for cpu in cpus})
+    return [*apart] if len(apart) >= threads else cpus
+
+
+def first_of_each_core(cpus: Sequence[int], siblings: dict[int, str]) -> tuple[int, ...]:
+    """Return the first of `cpus` for each distinct text in `siblings`; an empty text stands for a separate core."""
+    cores: dict[str, int] = {}
+    for cpu in sorted(cpus):
+        cores.setdefault(siblings[cpu] or f"cpu{cpu}", cpu)
+    return tuple(sorted(cores.values()))
+
+
+def hyperthreads(cpu: int) -> str:
+    """Return which CPUs share the core of `cpu`, as Linux writes them; "" where nobody tells."""
+    try:
+        with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def own_control_groups(root: str = "/sys/fs/cgroup", listing: str = "/proc/self/cgroup") -> list[str]:

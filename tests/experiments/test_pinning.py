@@ -223,7 +223,7 @@ def windows(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
     monkeypatch.setattr(os, "listdir", lambda _path: (_ for _ in ()).throw(FileNotFoundError))
-    monkeypatch.setattr(pinning, "SIBLINGS", "no-such-file-{}")
+    monkeypatch.setattr(pinning, "hyperthreads", lambda _cpu: "")
     return process
 
 
@@ -245,16 +245,6 @@ def test_pinning_that_did_nothing_is_noticed(windows):
     windows.forgets = True
     with pytest.raises(pinning.PinningError, match="was to run on CPU 2, but runs on 0,1,2,3"), pinning.pinned([2]):
         pytest.fail("it is pinned")
-
-
-@pytest.mark.parametrize(("siblings", "first"), [
-    ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, (0, 2)),   # hyper-threads side by side
-    ({0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}, (0, 1)),   # and as Intel numbers them
-    ({1: "0-1", 2: "2-3", 3: "2-3"}, (1, 2)),             # the first of a core may be forbidden
-    ({0: "", 1: ""}, (0, 1)),                             # the system does not say
-])
-def test_one_cpu_of_each_core(siblings, first):
-    assert pinning.first_of_each_core(list(siblings), siblings) == first
 
 
 @needs_affinity

@@ -11,6 +11,8 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 
+from gilscope.toolkit.cores import first_of_each_core, hyperthreads
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
         def set(self, number: int, cpus: set[int]) -> None:
             """Restrict process or thread `number` to `cpus`."""
-
-
-SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 class PinningError(Exception):
@@ -56,15 +55,7 @@ def separate() -> tuple[int, ...]:
     Raises:
         PinningError: the system does not report the allowed CPUs.
     """
-    return first_of_each_core(allowed(), {cpu: _siblings(cpu) for cpu in allowed()})
-
-
-def first_of_each_core(cpus: Sequence[int], siblings: dict[int, str]) -> tuple[int, ...]:
-    """Return the first of `cpus` for each distinct text in `siblings`; an empty text stands for a separate core."""
-    cores: dict[str, int] = {}
-    for cpu in sorted(cpus):
-        cores.setdefault(siblings[cpu] or f"cpu{cpu}", cpu)
-    return tuple(sorted(cores.values()))
+    return first_of_each_core(allowed(), {cpu: hyperthreads(cpu) for cpu in allowed()})
 
 
 @contextmanager
@@ -124,14 +115,6 @@ def _threads(process: int) -> list[int]:
         return [int(entry) for entry in os.listdir(f"/proc/{process}/task")]
     except OSError:
         return [process]
-
-
-def _siblings(cpu: int) -> str:
-    try:
-        with open(SIBLINGS.format(cpu)) as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def _shown(cpus: set[int]) -> str:
