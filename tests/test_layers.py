@@ -72,7 +72,7 @@ OTHER_PROCESSES = {
         ("gilscope.toolkit.scale.child.zygote",),
         ("gilscope.toolkit.scale.child", "gilscope.toolkit.measure.child.calls", "gilscope.toolkit.race",
          "gilscope.toolkit.hammer.calls", "gilscope.toolkit.hammer.targets",
-         "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
+         "gilscope.toolkit.builds", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",

@@ -338,7 +338,8 @@ class NoisyProcess:
     """Stands for a zygote whose rates err by a normal logarithm, on a machine that does not change."""
 
     def __init__(self, draw: random.Random, of_ceiling: float) -> None:
-        self.measurements = 0
+        self.measurements = self.on_one_core = 0
+        self.handoffs: list[float] = []
         self._draw = draw
         self._of_ceiling = of_ceiling
 

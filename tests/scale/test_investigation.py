@@ -47,6 +47,8 @@ class PlantedProcess:
     changes: bool = False           # results differ with everything immortal
     searched: bool = False
     measurements: int = 0
+    on_one_core: int = 0
+    handoffs: list[float] = field(default_factory=list)
 
     def rate(self, mode):
         """Return the calls a second of all threads together."""
@@ -318,6 +320,45 @@ def test_set_that_gains_too_little_explains_nothing():
 def test_earlier_measurements_of_the_process_are_not_counted():
     process = PlantedProcess(counted={42: 9_000.0}, measurements=1_000)
     assert investigate(process, LOADED, 2, rest=lambda _: None).measurements == process.measurements - 1_000
+
+
+class MovedProcess(PlantedProcess):
+    """One whose host runs both CPUs as hyperthreads of one core for some measurements: nothing is lost there."""
+
+    together = range(0)      # numbers of these measurements
+
+    def measure_cleanly(self, mode):
+        if mode.threads == 1 or self.measurements not in self.together:
+            return super().measure_cleanly(mode)
+        self.on_one_core += 1
+        return replace(super().measure_cleanly(replace(mode, everything=True)), one_core=1)
+
+
+def test_rounds_on_hyperthreads_of_one_core_are_set_aside():
+    MovedProcess.together = range(8)      # two of the first four rounds
+    answer = found(MovedProcess, counted={42: 9_000.0})
+    assert answer.judgement.verdict is ScalingVerdict.PLATEAUS
+    assert answer.evidence.of_ceiling.hi < 0.6      # all four together: 0.55 and 1.0
+    assert answer.set_aside == 6
+    assert [each.name for each in answer.objects] == ["app.N42"]
+
+
+def test_function_that_loses_nothing_on_one_core_is_open():
+    MovedProcess.together = range(10**6)
+    answer = found(MovedProcess, counted={42: 9_000.0})
+    assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.ONE_CORE)
+    assert answer.set_aside == 0      # there are no others
+
+
+def test_later_look_on_one_core_contradicts_no_loss():
+    class Late(MovedProcess):
+        def rest(self, seconds):
+            self.together = range(10**6)
+
+    Late.together = range(0)
+    answer = found(Late, counted={42: 9_000.0})
+    assert answer.judgement.verdict is ScalingVerdict.PLATEAUS
+    assert answer.evidence.later == ()
 
 
 def test_objects_of_gilscope_are_no_suspects():

@@ -9,6 +9,7 @@ from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.blamed_object import BlamedObject
+from gilscope.toolkit.scale.investigation import HandoffTimes
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.report import NOT_TRIED
@@ -264,6 +265,22 @@ def test_report_says_what_it_was_measured_with():
     text = said()
     assert "gilscope scale app:work --json scale.json" in text
     assert "Python 3.14.7 (3.14t)" in text
+
+
+def test_measurements_on_one_core_are_said_to_be_set_aside():
+    assert "2 measurements do not count: threads ran as hyperthreads of one core, where the host" in said(set_aside=2)
+    assert "1 measurement does not count" in said(set_aside=1)
+    assert "not count" not in said(set_aside=0)
+
+
+@pytest.mark.parametrize(("hi", "queued", "told"), [
+    (36.0, 0.0, "A cache line takes 33 ns from one CPU to the other (31 to 36 in most measurements)."),
+    (98.0, 0.0, "(31 to 98 in most measurements); so the CPUs were moved meanwhile, and what sharing costs changed"),
+    (98.0, 0.5, None),      # neighbours take the cores meanwhile, too
+])
+def test_time_of_a_cache_line_tells_how_far_the_cpus_are_apart(hi, queued, told):
+    text = said(handoff=HandoffTimes(median=33.4, lo=31.2, hi=hi), queued_share=queued)
+    assert told in text if told else "cache line takes" not in text
 
 
 def test_single_payload_is_it():

@@ -2,16 +2,17 @@
 
 import pytest
 
+from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, RoundCalls
 from gilscope.toolkit.scale.throughput import CleanCalls, clean_calls, pooled
 
 MS = 1_000_000
 
 
-def measured(*threads, calls=10):
+def measured(*threads, calls=10, one_core=False):
     """Return a measurement; a thread is (begin, end, ms without a core) of each chunk, in milliseconds."""
     return {"rows": [[(begin * MS, end * MS, (end - begin - queued) * MS, queued * MS) for begin, end, queued in thread]
                      for thread in threads],
-            "calls": calls, "system": 0, "switches": 0, "collections": 0}
+            "calls": calls, "system": 0, "switches": 0, "collections": 0, "one_core": one_core}
 
 
 def test_all_calls_count_if_all_threads_run():
@@ -54,3 +55,32 @@ def test_pooled_measurements_weigh_by_their_clean_time():
     assert pooled([long, short]).rate == pytest.approx(2 * 1010 / 0.021)
     with pytest.raises(ValueError, match="no measurement"):
         pooled([])
+
+
+def test_measurements_on_hyperthreads_of_one_core_count_if_there_are_no_others():
+    apart = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)]))
+    together = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)], calls=30, one_core=True))
+    assert pooled([together, apart]) == apart
+    assert pooled([together, together]).calls == 2 * together.calls
+
+
+def test_round_on_one_core_is_left_out_where_other_rounds_were_not():
+    quick = {"spent": 20 * MS, "lasted": 20 * MS}
+    alone = {number: CleanCalls(threads=2, calls=1000 + number, **quick) for number in range(4)}
+    half = {number: CleanCalls(threads=2, calls=500 + 7 * number, **quick) for number in range(4)}
+    hidden = CleanCalls(threads=2, calls=1000, one_core=1, **quick)
+    rounds = RoundCalls({PROCESSES: alone | {4: hidden}, THREADS: half | {4: hidden}})
+    assert not rounds.on_one_core
+    assert rounds.span(PROCESSES, THREADS) == RoundCalls({PROCESSES: alone, THREADS: half}).span(PROCESSES, THREADS)
+    assert rounds.total(THREADS).calls == sum(each.calls for each in half.values())
+
+
+def test_rounds_on_one_core_count_where_there_is_no_other():
+    def hidden(calls):
+        return {number: CleanCalls(threads=2, calls=calls + number, spent=20 * MS, lasted=20 * MS, one_core=1)
+                for number in range(4)}
+
+    rounds = RoundCalls({PROCESSES: hidden(1000), THREADS: hidden(900)})
+    assert rounds.on_one_core
+    assert rounds.enough([PROCESSES, THREADS])
+    assert rounds.span(PROCESSES, THREADS).ratio == pytest.approx(0.9, abs=0.01)

@@ -3,13 +3,14 @@
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.processes.helper_process import HelperFailedError
 from gilscope.toolkit.scale.child import zygote
-from gilscope.toolkit.scale.zygote_process import CallMode, LostZygoteError, ZygoteProcess
+from gilscope.toolkit.scale.zygote_process import WINDOWS, CallMode, LostZygoteError, ZygoteProcess
 from tests.scale.planted import FREE
 
 PROGRAM = """
@@ -39,7 +40,7 @@ def process(request, tmp_path):
 def test_standard_streams_of_the_function_are_not_those_of_the_requests(process, name):
     loaded = process.load(f"program:{name}", None, None, 2)
     assert loaded.objects > 0
-    assert process.measure(CallMode(threads=2)).lasted > 0
+    assert process.measure_cleanly(CallMode(threads=2)).lasted > 0
     (named,) = process.names([0])
     assert named.name
 
@@ -80,6 +81,50 @@ def test_few_samples_say_little_of_a_lock(process, monkeypatch):
     assert (seen.number, seen.moved, seen.locked) == (7, 0.02, 0.04)      # not 50 and 100 % of four samples
     answer["sampled"]["passes"] = 400
     assert process.sample(2)[0].locked == 0.01
+
+
+def measured(process, monkeypatch, one_core):
+    """Return what `measure_cleanly` asked for, with a thread that was never disturbed."""
+    asked = []
+
+    def answer(**request):
+        asked.append(request["windows"])
+        thread = [(0, 10**8, 10**8, 0)]
+        return {"rows": [thread] * request["threads"], "calls": 1000, "switches": 0, "collections": 0,
+                "handoff": 33.0, "one_core": one_core(len(asked))}
+
+    monkeypatch.setattr(process, "_ask", answer)
+    found = process.measure_cleanly(CallMode(threads=2))
+    return asked, found
+
+
+def test_measurement_on_hyperthreads_of_one_core_is_taken_again(process, monkeypatch):
+    asked, found = measured(process, monkeypatch, lambda number: number < 3)
+    assert len(asked) == 3
+    assert (found.one_core, found.calls) == (0, 2000)      # of the last alone
+
+
+def test_machine_with_one_core_is_measured_as_it_is(process, monkeypatch):
+    for _ in range(2):      # two modes, until it is clear that there is no other core
+        asked, _ = measured(process, monkeypatch, lambda _: True)
+        assert len(asked) == len(WINDOWS)
+    asked, found = measured(process, monkeypatch, lambda _: True)
+    assert (len(asked), found.one_core, found.enough()) == (1, 1, True)
+
+
+@pytest.mark.parametrize(("loads", "one_core"), [
+    ((0.25, 0.26), False), ((0.5, 0.49), True),
+    ((0.25, 0.49), False),      # a neighbour has the other hyperthread of one of the cores
+    ((0.5, 0.25, 0.5), True),
+])
+def test_busy_multipliers_tell_that_two_threads_share_a_core(loads, one_core, monkeypatch):
+    measuring = zygote.Zygote(SimpleNamespace(multiplier_load=iter([0.31, 0.25, 0.27] * 2).__next__))
+    measuring._each = 1e-3
+    answers = [{"rows": [[]], "loads": [load], "handoffs": [33.0], "switches": 0, "collections": 0, "sampled": None}
+               for load in loads]
+    monkeypatch.setattr(zygote, "_answers", lambda *_: answers)
+    monkeypatch.setattr(measuring, "_fork", lambda _action: None)
+    assert measuring.measure(len(loads), 1.0, processes=True)["one_core"] is one_core
 
 
 def test_error_says_what_did_not_return():

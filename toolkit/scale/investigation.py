@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
@@ -13,6 +14,7 @@ from gilscope.toolkit.scale.judgement import (
     LOCKED,
     LOST,
     MUCH_LOCKED,
+    SELDOM_LOCKED,
     ContendedLock,
     Doubt,
     Judgement,
@@ -53,7 +55,17 @@ LONG_CALL = 0.02          # seconds; with such a one, each limit is twice as lon
 CAUSE_ROUNDS = 3
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
+LEAST_HANDOFFS = 10       # that deciles are of
 TRIAL_SECONDS = 45.0      # after these no repair is tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffTimes:
+    """How long a cache line took from the CPU of one thread to that of another, in nanoseconds."""
+
+    median: float      # of the measurements
+    lo: float          # their first decile
+    hi: float          # their last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +85,8 @@ class ScalingInvestigation:
     queued_share: float                     # of the threads' time, they waited for a core
     switches: float                         # voluntary ones a second and thread
     measurements: int
+    set_aside: int                          # of these, on hyperthreads of one core while others were not
+    handoff: HandoffTimes | None            # of the others; None: too few
     seconds: float
 
     @property
@@ -116,7 +130,14 @@ def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
     return ScalingEvidence(
         threads=threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
         of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
-        ceiling=rounds.span(ONE, PROCESSES))
+        ceiling=rounds.span(ONE, PROCESSES), one_core=rounds.on_one_core)
+
+
+def _handoff_times(nanoseconds: Sequence[float]) -> HandoffTimes | None:
+    if len(nanoseconds) < LEAST_HANDOFFS:
+        return None
+    lo, *_, hi = quantiles(nanoseconds, n=10)
+    return HandoffTimes(median=median(nanoseconds), lo=lo, hi=hi)
 
 
 class _Investigator:
@@ -130,7 +151,7 @@ class _Investigator:
         self._threads = threads
         self._clock = clock
         self._began = clock()
-        self._measured_before = process.measurements
+        self._measured_before = process.measurements, process.on_one_core, len(process.handoffs)
         self._patience = 2.0 if loaded.seconds_per_call >= LONG_CALL else 1.0
         self._refused = Doubt.REFUSED if loaded.refused else None
         self._modes = compared_modes(threads)
@@ -162,23 +183,27 @@ class _Investigator:
         elif judgement.verdict is ScalingVerdict.UNSURE:
             evidence, judgement = self._look_for_locks(rounds, evidence)
         if judgement.verdict is not ScalingVerdict.UNSURE and evidence.enough:
-            evidence = replace(evidence, later=tuple(self._later_looks()))
+            evidence = replace(evidence, later=tuple(self._later_looks(one_core=evidence.one_core)))
             judgement = after_later_looks(judgement, evidence)
         total = rounds.total(THREADS)
+        measurements, on_one_core, handoffs = self._measured_before
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,
             rates={name: rounds.total(name).rate for name in self._modes}, evidence=evidence, judgement=judgement,
             objects=self._objects, also=self._also, explained=self._explained, without=self._without,
             trials=self._trials, queued_share=total.queued_share,
             switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
-            measurements=self._process.measurements - self._measured_before, seconds=self._clock() - self._began)
+            measurements=self._process.measurements - measurements,
+            set_aside=0 if evidence.one_core else self._process.on_one_core - on_one_core,
+            handoff=_handoff_times(self._process.handoffs[handoffs:]),
+            seconds=self._clock() - self._began)
 
-    def _later_looks(self) -> Iterator[LaterLook]:
-        """Yield the later looks that have enough clean time."""
+    def _later_looks(self, *, one_core: bool) -> Iterator[LaterLook]:
+        """Yield the later looks that have enough clean time, on one core only if all was measured on one."""
         for _ in range(LATER_LOOKS):
             self._rest(REST)
             seen, _ = take_a_look(self._process, self._threads, CAUSE_ROUNDS)
-            if seen.enough and seen.of_ceiling is not None and seen.speedup is not None:
+            if seen.enough and seen.one_core == one_core and seen.of_ceiling is not None and seen.speedup is not None:
                 yield LaterLook(of_ceiling=seen.of_ceiling, speedup=seen.speedup)
 
     def _same_results(self) -> bool:
@@ -232,6 +257,7 @@ class _Investigator:
             judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
+            held = held or [each for each in locks if each.held >= SELDOM_LOCKED]
             self._objects = self._locks(held)
             self._try_copies(judgement.obstacle, [each.number for each in held])
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:

@@ -19,8 +19,10 @@ COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back w
 COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
 BESIDE_COLLECTOR = 1.15         # more than without the collector: immortality also makes collections cheap
 LOCKED = 0.05          # share of samples in which a lock was held
+SELDOM_LOCKED = 0.02   # likewise, where counts and the collector are excluded: most of the time, its cache line travels
 MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
+QUIET = 0.8            # share of the threads' time in which they had cores
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
 HALF_EXPLAINED = 0.5   # share of the loss: counts that may explain so much are not acquitted
 EXPLAINS = 0.6         # share of the loss that a cause must explain: a named set, of what everything immortal gains
@@ -66,6 +68,7 @@ class Doubt(StrEnum):
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
     RESULTS = "results-change"           # results differ with everything immortal
+    ONE_CORE = "one-core"                # threads ran as hyperthreads of one core, which hides contention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,7 @@ class ScalingEvidence:
     disturbed_immortal: Span | None = None   # everything immortal against threads, likewise
     refused: Doubt | None = None       # why immortality was not tried
     later: tuple[LaterLook, ...] = ()  # in turn; those without enough clean time are left out
+    one_core: bool = False             # threads were measured as hyperthreads of one core alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +176,7 @@ def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | 
         below = evidence.disturbed is not None and evidence.disturbed.hi <= SURELY_DISTURBED
         return (_limited_verdict(evidence), None) if below else (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
     if span.lo >= SCALES:
-        return ScalingVerdict.SCALES, None
+        return (ScalingVerdict.UNSURE, Doubt.ONE_CORE) if evidence.one_core else (ScalingVerdict.SCALES, None)
     if span.hi >= SCALES:
         return ScalingVerdict.UNSURE, Doubt.WIDE
     return _limited_verdict(evidence), None
@@ -201,7 +205,7 @@ def seldom_locked(on_cores: float) -> float:
 
     Beside neighbours, samples are also taken while no thread runs that could hold it.
     """
-    return LOCKED * on_cores
+    return SELDOM_LOCKED * on_cores
 
 
 def is_lost_to_yielding_lock(evidence: ScalingEvidence) -> bool:
@@ -222,6 +226,8 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
             ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
     if span.lo >= SCALES or (span.ratio >= SCALES + NEAR and span.lo >= SURELY_SCALES):
         gained = evidence.immortal
+        if evidence.one_core:
+            return ScalingVerdict.UNSURE, Doubt.ONE_CORE
         surprising = gained is not None and gained.ratio >= SURPRISING and gained.lo >= CONTRAST
         return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
     if span.hi < SCALES or (span.ratio <= SCALES - NEAR and span.hi <= SURELY_NOT):
@@ -265,6 +271,12 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
         doubt = Doubt.CONTRAST
     elif evidence.collected and (without is None or gain(threads * without.hi, threads, 1.0) >= EXPLAINS):
         doubt = Doubt.COLLECTOR
-    elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
-        doubt = Doubt.YIELDING
-    return (Obstacle.UNKNOWN, doubt) if doubt else (Obstacle.NOT_YOUR_OBJECTS, None)
+    return (Obstacle.UNKNOWN, doubt) if doubt else _by_exclusion(evidence)
+
+
+def _by_exclusion(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
+    """Return the obstacle where neither counts nor the collector explain the loss."""
+    if not any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
+        return Obstacle.NOT_YOUR_OBJECTS, None
+    # Beside neighbours, who holds a lock may have no core: that it is seen held says less.
+    return (Obstacle.LOCK, None) if evidence.on_cores >= QUIET else (Obstacle.UNKNOWN, Doubt.YIELDING)

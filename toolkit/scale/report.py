@@ -9,9 +9,9 @@ from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import (
     COUNTS_GAIN,
-    LOCKED,
     LOST,
     SCALES,
+    SELDOM_LOCKED,
     SURELY_SCALES,
     Doubt,
     Obstacle,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer
 
 NOISE = 1.1        # times what is possible: from there on, a word on it
+MOVED = 2.0        # times the time of a handoff: neighbouring cores of one processor differ by less
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
 COPIES = {
@@ -144,7 +145,7 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         most = percent(counts_explain(evidence)[1])
         yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
                f"counts explain at most {most} of the loss. No lock of an object was seen held often enough to matter "
-               f"(in {percent(LOCKED)} of samples). The rest is probably in the interpreter or in C code, such as "
+               f"({percent(SELDOM_LOCKED)} of samples). The rest is probably in the interpreter or in C code, such as "
                "stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
@@ -280,8 +281,16 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
         yield f"{counted(loaded.payloads, 'payload')}: {shared}.{made}"
     busy = (f" The machine was busy: its threads waited {percent(found.queued_share)} of their time for a core."
             if found.queued_share >= BUSY else "")
+    aside = ("" if not found.set_aside else f" {counted(found.set_aside, 'measurement')} "
+             f"{inflect(found.set_aside, 'does', 'do')} not count: threads ran as hyperthreads of one core, where the "
+             "host of a virtual machine can put them, and that hides contention.")
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
-           f"{format_seconds(loaded.seconds_per_call)}.{busy}")
+           f"{format_seconds(loaded.seconds_per_call)}.{aside}{busy}")
+    if (handoff := found.handoff) and not busy:
+        moved = ("; so the CPUs were moved meanwhile, and what sharing costs changed with it"
+                 if handoff.hi >= MOVED * handoff.lo else "")
+        yield (f"A cache line takes {handoff.median:.0f} ns from one CPU to the other ({handoff.lo:.0f} to "
+               f"{handoff.hi:.0f} in most measurements){moved}.")
 
 
 def function_summary(answer: ScalingAnswer) -> Iterator[str]:

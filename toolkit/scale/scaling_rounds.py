@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import Span
@@ -32,9 +33,21 @@ class RoundCalls:
         """Take what was found."""
         self._found = {name: dict(by_round) for name, by_round in found.items()}
 
+    @property
+    def on_one_core(self) -> bool:
+        """Return True if all measurements of several threads were on hyperthreads of one core."""
+        several = [each for by_round in self._found.values() for each in by_round.values() if each.threads > 1]
+        return bool(several) and all(each.one_core for each in several)
+
+    def _counted(self, name: str) -> dict[int, CleanCalls]:
+        """Return a mode's calls by round; of those on hyperthreads of one core, none is clean if others were not."""
+        keep = self.on_one_core
+        return {number: calls if keep or not calls.one_core else replace(calls, calls=0, spent=0)
+                for number, calls in self._found[name].items()}
+
     def total(self, name: str) -> CleanCalls:
         """Return all measurements of a mode as one."""
-        return pooled(self._found[name].values())
+        return pooled(self._counted(name).values())
 
     def enough(self, names: Sequence[str]) -> bool:
         """Return True if each of the modes has three values' worth of clean time."""
@@ -47,9 +60,9 @@ class RoundCalls:
     def span(self, baseline: str, sample: str) -> Span | None:
         """Return how many times the rate of `baseline` that of `sample` is; None if too few rounds have both."""
         return self._span(baseline, sample, {
-            name: {number: 1 / calls.rate for number, calls in by_round.items()
+            name: {number: 1 / calls.rate for number, calls in self._counted(name).items()
                    if calls.rate and calls.enough(LEAST_OF_QUOTA * LEAST_CLEAN)}
-            for name, by_round in self._found.items()})
+            for name in self._found})
 
     def span_on_cores(self, baseline: str, sample: str) -> Span | None:
         """Return the same of all calls, by `CleanCalls.rate_on_cores`."""

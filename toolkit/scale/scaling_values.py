@@ -110,8 +110,9 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
                   for one in evidence.later],
         "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
         "rates": found.rates, "function": _function(found.loaded), "clean_seconds": evidence.clean_seconds,
-        "enough": evidence.enough, "queued_share": found.queued_share, "switches": found.switches,
-        "measurements": found.measurements, "seconds": found.seconds,
+        "enough": evidence.enough, "one_core": evidence.one_core, "queued_share": found.queued_share,
+        "switches": found.switches, "measurements": found.measurements, "set_aside": found.set_aside,
+        "handoff": found.handoff and asdict(found.handoff), "seconds": found.seconds,
     }
 
 
@@ -179,7 +180,9 @@ def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str
     names = ("rates", "objects", "also", "explained", "without", "queued_share", "switches", "measurements", "seconds")
     trials = from_plain(list[dict[str, Any]], values.get("trials"), "trials")
     return {name: values.get(name) for name in names} | {
-        "threads": threads, "loaded": values.get("function"), "evidence": _plain_evidence(values, threads),
+        "set_aside": values.get("set_aside", 0), "handoff": values.get("handoff"), "threads": threads,
+        "loaded": values.get("function"),
+        "evidence": _plain_evidence(values, threads),
         "judgement": {name: values.get(name) for name in ("verdict", "obstacle", "doubt")},
         "trials": [each | {name: _plain_span(each.get(name)) for name in ("of_ceiling", "of_copies")}
                    for each in trials]}
@@ -190,7 +193,8 @@ def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any
     looks = from_plain(list[dict[str, Any]], values.get("later", []), "later")
     return {name: _plain_span(values.get(name)) for name in spans} | {
         "later": [{name: _plain_span(one.get(name)) for name in ("of_ceiling", "speedup")} for one in looks]} | {
-        name: values.get(name) for name in ("clean_seconds", "enough")} | {"threads": threads}
+        name: values.get(name) for name in ("clean_seconds", "enough")} | {
+        "one_core": values.get("one_core", False), "threads": threads}
 
 
 def _plain_span(values: Any) -> Any:

@@ -33,6 +33,7 @@ class CleanCalls:
     queued: int = 0         # of `lasted`, without a core
     switches: int = 0       # voluntary ones
     collections: int = 0    # of the garbage collector
+    one_core: int = 0       # measurements during which threads shared a core, as hyperthreads
 
     @property
     def clean_seconds(self) -> float:
@@ -81,11 +82,14 @@ def clean_calls(answer: Mapping[str, Any]) -> CleanCalls:
     return CleanCalls(
         threads=len(rows), calls=chunks * answer["calls"], spent=spent, made=len(every) * answer["calls"],
         lasted=sum(row[1] - row[0] for row in every), queued=sum(row[3] for row in every),
-        switches=answer["switches"], collections=answer["collections"])
+        switches=answer["switches"], collections=answer["collections"], one_core=int(answer["one_core"]))
 
 
 def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
     """Return several measurements as one: those with little clean time weigh little.
+
+    Hyperthreads of one core have their caches in common, which hides contention: what was measured on them counts only
+    if there is nothing else.
 
     Raises:
         ValueError: There is none.
@@ -93,6 +97,7 @@ def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
     all_parts = list(parts)
     if not all_parts:
         raise ValueError("no measurement to pool")
+    all_parts = [each for each in all_parts if not each.one_core] or all_parts
     return CleanCalls(threads=all_parts[0].threads, **{
         name: sum(getattr(each, name) for each in all_parts)
         for name in CleanCalls.__slots__ if name != "threads"})

@@ -29,6 +29,7 @@ COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_li
 ANSWER_LIMIT = 300.0     # of each request; the zygote limits what its forks do
 CALL_LIMIT = 60.0        # of the first calls: one of at most 0.25 s is measured, and the first may fill caches
 WINDOWS = (1.0, 2.5, 4.0, 4.0)     # of the tries until enough of them was undisturbed, see `child.zygote`
+ONE_CORE = 2 * len(WINDOWS)      # measurements on hyperthreads of one core before the first on others: there are none
 EASILY = 3.0             # times the quota in one window: a shorter one would do
 SAMPLED_WINDOWS = 2.5
 SAMPLED_PERIOD = 500      # microseconds between two samples of all objects
@@ -133,6 +134,9 @@ class ZygoteClient(ABC):
         """Ask nothing yet."""
         self.measurements = 0
         self._first = 0      # of WINDOWS
+        self.on_one_core = 0       # of the measurements of several threads
+        self._apart = False        # there was one that was not
+        self.handoffs: list[float] = []      # of the others: nanoseconds for a cache line from CPU to CPU
         self._names: dict[int, ProgramObject] = {}
 
     def measure(self, mode: CallMode, windows: float = WINDOWS[0]) -> CleanCalls:
@@ -143,19 +147,30 @@ class ZygoteClient(ABC):
             LostZygoteError: The process has ended.
         """
         self.measurements += 1
-        return clean_calls(self._ask(do="measure", threads=mode.threads, processes=mode.processes,
-                                     immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
-                                     copies=_plain(mode.copies), windows=windows))
+        answer = self._ask(do="measure", threads=mode.threads, processes=mode.processes, immortal=mode.immortal,
+                           everything=mode.everything, collector=mode.collector, copies=_plain(mode.copies),
+                           windows=windows)
+        found = clean_calls(answer)
+        if mode.threads > 1:
+            self.on_one_core += found.one_core
+            self._apart |= not found.one_core
+            if answer["handoff"] and not found.one_core:      # 0.0: the other thread had no core
+                self.handoffs.append(answer["handoff"])
+        return found
 
     def measure_cleanly(self, mode: CallMode, tries: int = len(WINDOWS)) -> CleanCalls:
-        """Measure longer and longer until LEAST_CLEAN seconds were undisturbed, or the tries are over."""
+        """Measure longer and longer until LEAST_CLEAN seconds were undisturbed, or the tries are over.
+
+        Threads that share a core are disturbed, too, unless there is no other core.
+        """
         parts: list[CleanCalls] = []
         for windows in WINDOWS[self._first:][:tries]:
             parts.append(self.measure(mode, windows))
-            if pooled(parts).enough():
+            found = pooled(parts)
+            if found.enough() and (not found.one_core or (self.on_one_core >= ONE_CORE and not self._apart)):
                 break
-        found = pooled(parts)
-        if len(parts) > 1:      # forks cost time, too: on a busy machine begin with a longer window
+        # Forks cost time, too: on a busy machine begin with a longer window.
+        if len(parts) > 1 and not any(each.one_core for each in parts):
             self._first = min(self._first + 1, len(WINDOWS) - 2)
         elif found.enough(EASILY * LEAST_CLEAN):
             self._first = max(self._first - 1, 0)

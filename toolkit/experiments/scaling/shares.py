@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 MODES = (ONE, THREADS, PROCESSES)
-FIELDS = ("calls", "spent", "made", "lasted", "queued")
+FIELDS = ("calls", "spent", "made", "lasted", "queued", "one_core")
 CAUSE = "cause"      # the parameter of cells that look for the cause; the others measure shares
 THREADS_OF = {ONE: 1, THREADS: WORKERS, PROCESSES: WORKERS}
 
@@ -140,8 +140,9 @@ def _round_calls(results: Results, cell: Cell | None) -> RoundCalls | None:
     for each in results.observations(cell):
         metrics = dict(each.metrics)
         for mode in MODES:
-            counts = {name: metrics.get(f"{mode}_{name}") for name in FIELDS}
-            if all(isinstance(count, int) for count in counts.values()):
+            counts = {"one_core": 0} | {  # older results lack it
+                name: metrics[key] for name in FIELDS if (key := f"{mode}_{name}") in metrics}
+            if len(counts) == len(FIELDS) and all(isinstance(count, int) for count in counts.values()):
                 found[mode][each.round] = CleanCalls(threads=THREADS_OF[mode], **counts)  # type: ignore[arg-type]
     return RoundCalls(found) if found[THREADS] and found[PROCESSES] else None
 
@@ -155,6 +156,7 @@ def _evidence(rounds: RoundCalls) -> ScalingEvidence:
         threads=WORKERS, clean_seconds=rounds.clean_seconds(compared), enough=enough,
         of_ceiling=rounds.span(PROCESSES, THREADS),
         speedup=rounds.span_on_cores(ONE, THREADS) if seldom else rounds.span(ONE, THREADS), ceiling=None,
+        one_core=rounds.on_one_core,
         disturbed=rounds.span_on_cores(PROCESSES, THREADS) if seldom else None)
 
 

@@ -73,7 +73,7 @@ api_immortalize(PyObject *Py_UNUSED(module), PyObject *objects)
 
 /* ---- sampling many headers --------------------------------------------------------------------------------------- */
 /* The memory that threads, and processes, meet at.  */
-typedef struct { atomic_int arrived, stop; } Gate;
+typedef struct { atomic_int arrived, stop, turn; } Gate;
 
 typedef struct {
     PyObject *object;
@@ -217,6 +217,94 @@ api_sample_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return found == NULL ? NULL : Py_BuildValue("(LLN)", (long long)sampler.passes, (long long)sampler.spent, found);
 }
 
+/* ---- hyperthreads of one core ------------------------------------------------------------------------------------ */
+/* Knuth's multiplier for a linear congruential generator (MMIX); any odd one would do.  */
+#define NEXT(number) ((number) * 6364136223846793005ULL + 1)
+enum { SPINS = 7, SPIN_STEPS = 5000, CHAINS = 8 };
+static _Thread_local volatile uint64_t spun;     /* keeps the compiler from leaving out what nobody reads */
+
+static int64_t
+spin_chains(void)
+{
+    uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
+    int64_t began = nanoseconds(CLOCK_MONOTONIC);
+    for (int i = 0; i < SPIN_STEPS; i++) {
+        a = NEXT(a), b = NEXT(b), c = NEXT(c), d = NEXT(d), e = NEXT(e), f = NEXT(f), g = NEXT(g), h = NEXT(h);
+    }
+    spun = a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
+    return nanoseconds(CLOCK_MONOTONIC) - began;
+}
+
+static int64_t
+spin_chain(void)
+{
+    uint64_t a = 1;
+    int64_t began = nanoseconds(CLOCK_MONOTONIC);
+    for (int i = 0; i < SPIN_STEPS; i++) {
+        a = NEXT(a);
+    }
+    spun = a;
+    return nanoseconds(CLOCK_MONOTONIC) - began;
+}
+
+static int
+by_size(const void *one, const void *two)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
+    return (a > b) - (a < b);
+}
+
+/* How long a multiplication takes that waits for no other, in the time of one that waits for the one before.  Such
+   multiplications keep the core's multiplier busy, a chain of them a part of it: while a hyperthread of the same core
+   spins, too, the first take twice as long, and the chain as long as before.  Clock rates do not matter.  The median of
+   some 10 us each: a neighbour, or a thread that comes late, disturbs few of them.  */
+static double
+multiplier_load(void)
+{
+    int64_t chains[SPINS], chain[SPINS];
+    for (int i = 0; i < SPINS; i++) {
+        chains[i] = spin_chains();
+    }
+    for (int i = 0; i < SPINS; i++) {
+        chain[i] = spin_chain();
+    }
+    qsort(chains, SPINS, sizeof(int64_t), by_size);
+    qsort(chain, SPINS, sizeof(int64_t), by_size);
+    return chain[SPINS / 2] > 0 ? (double)chains[SPINS / 2] / CHAINS / (double)chain[SPINS / 2] : 0.0;
+}
+
+/* How many nanoseconds a cache line takes from one CPU to the other and back, halved, for two threads at a gate; 0.0 if
+   the other one does not answer.  */
+static double
+handoff(Gate *gate, int me)
+{
+    enum { FIRST = 50, HANDOFFS = 500, PATIENCE_NS = 1000000 };
+    int64_t began = nanoseconds(CLOCK_MONOTONIC), from = began;
+    for (int i = 0; i < FIRST + HANDOFFS; i++) {
+        for (int spins = 0; (atomic_load_explicit(&gate->turn, memory_order_acquire) & 1) != me; spins++) {
+            if (spins % 1024 == 1023 && nanoseconds(CLOCK_MONOTONIC) - began > PATIENCE_NS) {
+                return 0.0;
+            }
+        }
+        atomic_fetch_add_explicit(&gate->turn, 1, memory_order_release);
+        from = i < FIRST ? nanoseconds(CLOCK_MONOTONIC) : from;      /* the other one may come late */
+    }
+    int64_t now = nanoseconds(CLOCK_MONOTONIC);
+    return now - began > PATIENCE_NS ? 0.0 : (double)(now - from) / (2 * HANDOFFS);
+}
+
+/* multiplier_load() -> that of the calling thread's core; 1.5 times as much as in another moment: hyperthreads share it.
+   */
+static PyObject *
+api_multiplier_load(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    double load;
+    Py_BEGIN_ALLOW_THREADS
+    load = multiplier_load();
+    Py_END_ALLOW_THREADS
+    return PyFloat_FromDouble(load);
+}
+
 /* ---- calls for a fixed time -------------------------------------------------------------------------------------- */
 static int64_t
 queued_nanoseconds(int file)
@@ -231,24 +319,26 @@ queued_nanoseconds(int file)
     return second == NULL ? 0 : strtoll(second, NULL, 10);
 }
 
-static bool
+/* Wait until so many threads have come to the gate; return the number of this one, or -1 if they do not come.  */
+static int
 wait_at(Gate *gate, int count, int64_t patience)
 {
     int64_t until = nanoseconds(CLOCK_MONOTONIC) + patience;
-    atomic_fetch_add(&gate->arrived, 1);
+    int number = atomic_fetch_add(&gate->arrived, 1);
     while (atomic_load(&gate->arrived) < count) {
         if (atomic_load(&gate->stop) || nanoseconds(CLOCK_MONOTONIC) > until) {
-            return false;
+            return -1;
         }
         sched_yield();
     }
-    return true;
+    return number;
 }
 
 /* call_for(function, calls, gate, threads, warm-up, measured, patience): call function(calls) again and again, in
    nanoseconds, after so many threads have come to the gate.
    -> ([(begin, end, CPU time, time without a core) of each call after the warm-up], system time in microseconds,
-   voluntary switches); None if another one failed.  */
+   voluntary switches, the higher multiplier load of before and after, nanoseconds of a handoff or 0.0 before); None if
+   another one failed.  */
 static PyObject *
 api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -268,8 +358,14 @@ api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
     }
     int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     bool met;
+    double load = 0.0, handed = 0.0;
     Py_BEGIN_ALLOW_THREADS
-    met = wait_at(gate, count, patience);
+    int place = wait_at(gate, count, patience);
+    met = place >= 0;
+    if (met) {
+        load = multiplier_load();
+        handed = count > 1 && place < 2 ? handoff(gate, place) : 0.0;
+    }
     Py_END_ALLOW_THREADS
     PyObject *found = NULL;
     Py_ssize_t number = 0;
@@ -299,6 +395,12 @@ api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
         queued = queued_now;
     }
     getrusage(RUSAGE_THREAD, &after);
+    if (met && !failed) {
+        Py_BEGIN_ALLOW_THREADS
+        double load_after = multiplier_load();
+        load = load_after > load ? load_after : load;
+        Py_END_ALLOW_THREADS
+    }
     if (failed || !met) {
         atomic_store(&gate->stop, 1);
     }
@@ -319,7 +421,8 @@ api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
         before = counting ? before : after;      /* no call began after the warm-up */
         long long system = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000LL
             + (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
-        found = list == NULL ? NULL : Py_BuildValue("(NLl)", list, system, after.ru_nvcsw - before.ru_nvcsw);
+        found = list == NULL ? NULL : Py_BuildValue(
+            "(NLldd)", list, system, after.ru_nvcsw - before.ru_nvcsw, load, handed);
     }
     if (file >= 0) {
         close(file);
@@ -351,6 +454,7 @@ api_end_with_parent(PyObject *Py_UNUSED(module), PyObject *parent)
     {"immortalize", api_immortalize, METH_O, "Make the objects in a list immortal; return how many were not."}, \
     {"sample_start", api_sample_start, METH_VARARGS, "Sample the headers of objects from a thread of its own."}, \
     {"sample_stop", api_sample_stop, METH_NOARGS, "Stop that and return what was seen."}, \
+    {"multiplier_load", api_multiplier_load, METH_NOARGS, "Return how busy the multiplier of this thread's core is."}, \
     {"call_for", api_call_for, METH_VARARGS, "Call a function for a fixed time and return the times of the calls."}, \
     {"end_with_parent", api_end_with_parent, METH_O, "Let the kernel end this process with its parent."},
 #else

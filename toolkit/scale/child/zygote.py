@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import cycle, repeat
 
+from gilscope.toolkit.cores import on_cores_apart
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, run_to_its_end, shown
 from gilscope.toolkit.processes.forks import Fork
@@ -48,6 +49,9 @@ LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minut
 PATIENCE = 20.0         # seconds that a measurement may take longer than it should
 NAMING = 60.0           # seconds for the names of objects, of which there may be hundreds of thousands
 COMPARED = 8            # payloads whose results are compared
+GATE = 12               # bytes that threads write to
+LOADS = 3               # of a core's multiplier before each measurement, while this process has the core for itself
+SHARED_LOAD = 1.5       # times that: hyperthreads of one core have twice as much
 
 
 class FunctionRefusedError(Exception):
@@ -152,7 +156,10 @@ class Zygote:
         everything: bool = False, collector: bool = True, copies: dict[str, Any] | None = None, period: int = 0,
         watched: Sequence[int] | None = None,
     ) -> dict[str, Any]:
-        """Return the times of calls in so many threads, each pinned to a core.
+        """Return the times of calls in so many threads, each pinned to a core, and what the cores have in common.
+
+        A virtual machine does not tell which of its CPUs are hyperthreads of one core, or how far they are apart, and
+        the host may change that.
 
         Args:
             threads: Their number.
@@ -169,7 +176,8 @@ class Zygote:
             FailedMeasurementError: The function raised, or did not return.
         """
         self._number += 1
-        self._gate[:8] = bytes(8)
+        self._gate[:GATE] = bytes(GATE)
+        alone = min(self._core.multiplier_load() for _ in range(LOADS))
         warm = max(LEAST_WARM, LEAST_WARM_CALLS * self._each)
         lasts = windows * max(WINDOW, LEAST_CALLS * self._each)
         plan = _Plan(threads=threads, each=1 if processes else threads, warm=warm, seconds=lasts, collector=collector,
@@ -182,7 +190,12 @@ class Zygote:
         for answer in answers:
             if isinstance(answer, str):
                 raise FailedMeasurementError(answer)
+        loads = [load for answer in answers for load in answer["loads"]]
         return {"rows": [row for answer in answers for row in answer["rows"]], "calls": self._chunk(),
+                "handoff": max(handed for answer in answers for handed in answer["handoffs"]),
+                # Two of them share it.  Who is beside one of them alone, or was beside this process before, is another
+                # program, or another machine of the same host.
+                "one_core": threads > 1 and sorted(loads)[-2] > SHARED_LOAD * alone,
                 "switches": sum(answer["switches"] for answer in answers),
                 "collections": answers[0]["collections"], "sampled": answers[0]["sampled"]}
 
@@ -319,7 +332,7 @@ class Zygote:
             gc.freeze()
         if immortal:
             self._core.immortalize(immortal)
-        cpus = sorted(os.sched_getaffinity(0))
+        cpus = on_cores_apart(plan.threads)
         found: list[Any] = [None] * plan.each
         problems: list[str] = []
 
@@ -350,7 +363,8 @@ class Zygote:
         if problems or None in found:
             raise FailedMeasurementError(problems[0] if problems else "the threads did not meet")
         return {"rows": [rows for rows, *_ in found],
-                "switches": sum(switches for *_, switches in found), "collections": _collections() - collections,
+                "loads": [load for *_, load, _ in found], "handoffs": [handed for *_, handed in found],
+                "switches": sum(switches for *_, switches, _, _ in found), "collections": _collections() - collections,
                 "sampled": sampled}
 
     def _asked(self, action: Callable[[], Any], limit: float) -> Any:
