@@ -361,6 +361,18 @@ def test_later_look_on_one_core_contradicts_no_loss():
     assert answer.evidence.later == ()
 
 
+def test_time_of_a_cache_line_is_that_of_this_investigation():
+    class Timed(PlantedProcess):
+        def measure_cleanly(self, mode):
+            self.handoffs.append(26.0 if len(self.handoffs) % 2 else 160.0)
+            return super().measure_cleanly(mode)
+
+    seen = found(Timed, counted={42: 9_000.0}, handoffs=[1_000.0] * 100).handoff
+    assert (seen.lo, seen.hi) == (26.0, 160.0)
+    assert 26.0 <= seen.median <= 160.0
+    assert found(counted={42: 9_000.0}, handoffs=[33.0] * 100).handoff is None     # none of its own
+
+
 def test_objects_of_gilscope_are_no_suspects():
     class Own(PlantedProcess):
         def names(self, numbers):

@@ -127,6 +127,19 @@ def test_busy_multipliers_tell_that_two_threads_share_a_core(loads, one_core, mo
     assert measuring.measure(len(loads), 1.0, processes=True)["one_core"] is one_core
 
 
+def test_threads_hand_a_cache_line_to_each_other(process):
+    process.load("program:prints", None, None, 2)
+    for _ in range(50):      # without a core at the same time, as on a busy machine, they cannot
+        process.measure(CallMode(threads=2))
+        process.measure(CallMode(threads=2, processes=True))
+        if len(process.handoffs) > 1 or process.on_one_core > 1:
+            break
+    assert process.on_one_core > 1 or all(1 < each < 2_000 for each in process.handoffs[:2])
+    before = len(process.handoffs)
+    process.measure(CallMode(threads=1))      # it has nobody to hand it to
+    assert len(process.handoffs) == before
+
+
 def test_error_says_what_did_not_return():
     stuck = Fork(lambda _write: threading.Event().wait())
     (answer,) = zygote._answers([stuck], 0.01, "the search for the names of its objects")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer
 
 NOISE = 1.1        # times what is possible: from there on, a word on it
-MOVED = 2.0        # times the time of a handoff: neighbouring cores of one processor differ by less
+FAR = 2.0          # times the shortest time of a handoff
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
 COPIES = {
@@ -287,10 +287,10 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
            f"{format_seconds(loaded.seconds_per_call)}.{aside}{busy}")
     if (handoff := found.handoff) and not busy:
-        moved = ("; so the CPUs were moved meanwhile, and what sharing costs changed with it"
-                 if handoff.hi >= MOVED * handoff.lo else "")
+        far = ("; so the CPUs were not equally far apart in all of them, and the farther they are, the more sharing "
+               "costs" if handoff.hi >= FAR * handoff.lo else "")
         yield (f"A cache line takes {handoff.median:.0f} ns from one CPU to the other ({handoff.lo:.0f} to "
-               f"{handoff.hi:.0f} in most measurements){moved}.")
+               f"{handoff.hi:.0f} in most measurements){far}.")
 
 
 def function_summary(answer: ScalingAnswer) -> Iterator[str]:
