@@ -25,7 +25,13 @@ def test_answer_is_right_or_open(label, name):
 @pytest.mark.parametrize("label", FREE)
 def test_plain_case_gets_an_answer_in_one_of_three_tries(label):
     program = programs()["shared_object"]
-    assert any(score(program, investigated(program, FREE[label])) in {RIGHT, CURED} for _ in range(3))
+    for _ in range(3):
+        found = investigated(program, FREE[label])
+        if score(program, found) in {RIGHT, CURED}:
+            return
+    if found.evidence.one_core:
+        pytest.skip("this machine has no two cores: threads run as hyperthreads of one, which hides what they lose")
+    pytest.fail(f"{found.judgement}")
 
 
 def test_every_program_has_a_truth_and_every_truth_a_program():
