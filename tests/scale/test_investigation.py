@@ -350,6 +350,29 @@ def test_function_that_loses_nothing_on_one_core_is_open():
     assert answer.set_aside == 0      # there are no others
 
 
+def test_search_on_one_core_finds_no_set_that_was_not_looked_for_there():
+    class Searching(MovedProcess):
+        def measure_cleanly(self, mode):
+            self.together = range(10**6) if mode.immortal else range(0)      # sets alone
+            return super().measure_cleanly(mode)
+
+    answer = found(Searching, counted={42: 9_000.0})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, Doubt.FEW_CLEAN)
+    assert answer.objects == ()
+
+
+def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_quite_quiet():
+    class Disturbed(PlantedProcess):
+        def measure_cleanly(self, mode):
+            self.queued = 0.0
+            found = super().measure_cleanly(mode)
+            return replace(found, queued=round(0.15 * found.lasted))
+
+    answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.018})
+    assert answer.judgement.obstacle is Obstacle.LOCK
+    assert [each.name for each in answer.objects] == ["app.N5"]
+
+
 def test_later_look_on_one_core_contradicts_no_loss():
     class Late(MovedProcess):
         def rest(self, seconds):

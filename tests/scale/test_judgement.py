@@ -64,6 +64,14 @@ def test_hyperthreads_of_one_core_prove_a_loss_and_never_that_there_is_none(shar
     assert (found.verdict, found.doubt if found.verdict is UNSURE else None) == said
 
 
+def test_on_one_core_no_cause_is_left_over_and_nothing_is_slower_than_a_whole_core():
+    seen = evidence(0.4, 0.98, one_core=True, speedup=0.5, locks=locks(0.03))
+    assert judge(seen) == Judgement(verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=Doubt.ONE_CORE)
+    apart = replace(seen, one_core=False)
+    assert judge(apart) == Judgement(verdict=SLOWER, obstacle=Obstacle.LOCK)
+    assert judge(replace(seen, locks=locks(0.3))).obstacle is Obstacle.LOCK     # it was seen held
+
+
 @pytest.mark.parametrize(("of_ceiling", "changed", "doubt"), [
     # Counts may explain most of a small loss, although they gain less than a quarter.
     (0.74, {"immortal": Span(ratio=1.20, lo=1.14, hi=1.26)}, Doubt.CONTRAST),

@@ -143,7 +143,7 @@ def spend(until):
         os.stat("/")
 def work():
     spend(0.05)
-    gate = bytearray(12)
+    gate = bytearray(16)
     print(*core.call_for(lambda until: spend(until), 0.1, gate, 1, 1_000_000, 1_000_000, 20_000_000_000))
 thread = threading.Thread(target=work)
 thread.start()

@@ -274,8 +274,8 @@ def test_measurements_on_one_core_are_said_to_be_set_aside():
 
 
 @pytest.mark.parametrize(("hi", "queued", "told"), [
-    (36.0, 0.0, "A cache line takes 33 ns from one CPU to the other (31 to 36 in most measurements)."),
-    (98.0, 0.0, "(31 to 98 in most measurements); so the CPUs were not equally far apart in all of them"),
+    (36.0, 0.0, "A cache line takes 33 ns between the CPUs of two threads (31 to 36 in most measurements)."),
+    (98.0, 0.0, "(31 to 98 in most measurements); the longer it takes, the more sharing costs."),
     (98.0, 0.5, None),      # neighbours take the cores meanwhile, too
 ])
 def test_time_of_a_cache_line_tells_how_far_the_cpus_are_apart(hi, queued, told):

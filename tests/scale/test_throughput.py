@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, RoundCalls
-from gilscope.toolkit.scale.throughput import CleanCalls, clean_calls, pooled
+from gilscope.toolkit.scale.throughput import CleanCalls, clean_calls, pooled, preferred
 
 MS = 1_000_000
 
@@ -60,8 +60,8 @@ def test_pooled_measurements_weigh_by_their_clean_time():
 def test_measurements_on_hyperthreads_of_one_core_count_if_there_are_no_others():
     apart = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)]))
     together = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)], calls=30, one_core=True))
-    assert pooled([together, apart]) == apart
-    assert pooled([together, together]).calls == 2 * together.calls
+    assert preferred([together, apart]) == [apart]
+    assert preferred([together, together]) == [together, together]
 
 
 def test_round_on_one_core_is_left_out_where_other_rounds_were_not():
@@ -84,3 +84,13 @@ def test_rounds_on_one_core_count_where_there_is_no_other():
     assert rounds.on_one_core
     assert rounds.enough([PROCESSES, THREADS])
     assert rounds.span(PROCESSES, THREADS).ratio == pytest.approx(0.9, abs=0.01)
+
+
+def test_rounds_on_one_core_count_until_enough_are_not():
+    """One short measurement elsewhere, or one that nobody recognised, is no reason to drop all others."""
+    hidden = {number: CleanCalls(threads=2, calls=900 + number, spent=20 * MS, lasted=20 * MS, one_core=1)
+              for number in range(4)}
+    short = {4: CleanCalls(threads=2, calls=100, spent=2 * MS, lasted=2 * MS)}
+    rounds = RoundCalls({PROCESSES: hidden | short, THREADS: hidden | short})
+    assert rounds.on_one_core
+    assert rounds.enough([PROCESSES, THREADS])

@@ -10,7 +10,7 @@ from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import CONTRAST, EXPLAINS, Doubt, gain
 from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
-from gilscope.toolkit.scale.throughput import pooled
+from gilscope.toolkit.scale.throughput import pooled, preferred
 from gilscope.toolkit.scale.zygote_process import CallMode
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CountsSearch:
     """Finds the set of objects that gains most of what making everything immortal gains."""
 
     def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], sampler: ObjectSampler, immortal: Span,
-                 clock: Callable[[], float], *, seconds: float) -> None:
+                 clock: Callable[[], float], *, seconds: float, one_core: bool = False) -> None:
         """Search nothing yet.
 
         Args:
@@ -53,11 +53,14 @@ class CountsSearch:
             immortal: The rate of threads with everything immortal, in theirs without.
             clock: Tells seconds.
             seconds: After these, no further set is measured.
+            one_core: `immortal` was measured on hyperthreads of one core; otherwise, what is does not count.
         """
         self._process = process
         self._modes = modes
         self._sampler = sampler
-        self._shares = _MeasuredShares(process, modes, immortal, until=clock() + seconds, clock=clock)
+        self._one_core = one_core
+        self._shares = _MeasuredShares(process, modes, immortal, until=clock() + seconds, clock=clock,
+                                       one_core=one_core)
 
     def find(self, seen: Sequence[SampledObject]) -> FoundSet | Doubt:
         """Return the set, or why there is none.
@@ -129,7 +132,7 @@ class CountsSearch:
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
         for _ in range(2):     # a second time on a busy machine
             rounds.take(CONFIRMING_ROUNDS)
-            if rounds.enough([*modes, SET]):
+            if rounds.enough([*modes, SET]) and rounds.on_one_core <= self._one_core:
                 break
         else:
             self._shares.starved = True
@@ -182,12 +185,13 @@ class _MeasuredShares:
     """Measures which share of the gain of everything immortal a set of objects has."""
 
     def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], immortal: Span, *, until: float,
-                 clock: Callable[[], float]) -> None:
+                 clock: Callable[[], float], one_core: bool) -> None:
         self.starved = False     # some measurement had too little clean time
         self._process = process
         self._all = modes[IMMORTAL]
         self._floor = 1 / immortal.ratio      # the rate of threads as they are, in that of everything immortal
         self._until = until
+        self._one_core = one_core
         self._clock = clock
         self._known: dict[tuple[int, ...], float] = {}
 
@@ -217,8 +221,10 @@ class _MeasuredShares:
             for _ in range(2):
                 some.append(self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers)))
                 full.append(self._process.measure_cleanly(self._all))
-            part, whole = pooled(some), pooled(full)
-            share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None
+            part, whole = pooled(preferred(some)), pooled(preferred(full))
+            alike = bool(part.one_core) == bool(whole.one_core) <= self._one_core
+            share = (gain(part.rate / whole.rate, self._floor, 1.0) if alike and part.enough() and whole.enough()
+                     else None)
             if share is not None and abs(share - ENOUGH) > CLOSE_CALL:
                 break
         if share is None:

@@ -14,7 +14,6 @@ from gilscope.toolkit.scale.judgement import (
     LOCKED,
     LOST,
     MUCH_LOCKED,
-    SELDOM_LOCKED,
     ContendedLock,
     Doubt,
     Judgement,
@@ -160,6 +159,7 @@ class _Investigator:
         self._explained: float | None = None
         self._without: float | None = None
         self._trials: tuple[RepairTrial, ...] = ()
+        self._one_core = False      # what the verdict is of
 
     def run(self) -> ScalingInvestigation:
         if not self._refused and not self._same_results():
@@ -178,6 +178,7 @@ class _Investigator:
             evidence = self._evidence(rounds)
             judgement = judge(evidence)
             taken += MORE_ROUNDS
+        self._one_core = evidence.one_core
         if judgement.verdict in LOST or judgement.obstacle is Obstacle.COUNTS:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
@@ -257,7 +258,7 @@ class _Investigator:
             judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
-            held = held or [each for each in locks if each.held >= SELDOM_LOCKED]
+            held = held or [each for each in locks if each.held >= seldom_locked(sampler.on_cores)]
             self._objects = self._locks(held)
             self._try_copies(judgement.obstacle, [each.number for each in held])
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
@@ -276,7 +277,8 @@ class _Investigator:
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
         rounds.take(CAUSE_ROUNDS)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR),
+        counts = rounds.on_one_core <= self._one_core
+        return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if counts else None,
                        immortal_beside=beside.ratio if beside else None)
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
@@ -294,7 +296,8 @@ class _Investigator:
         if not self._objects or not COPIED.issuperset(repairs(obstacle, self._objects)):
             return
         self._trials = (NOT_BEGUN,) if self._is_late() else try_copies(
-            self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)))
+            self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
+            one_core=self._one_core)
 
     def _try_copies_of_globals(self, suspects: Sequence[SampledObject]) -> None:
         """Try copies of what the program's own package holds, where no set of objects was found; keep what gains."""
@@ -304,14 +307,15 @@ class _Investigator:
         own = [(each.number, name) for each, name in named if name.argument or (
             name.held is not None and name.held[0].partition(".")[0] == self._loaded.package)]
         if own:
-            self._trials = tuple(each for each in try_copies(self._process, self._threads, own) if each.gained)
+            self._trials = tuple(each for each in try_copies(
+                self._process, self._threads, own, one_core=self._one_core) if each.gained)
 
     def _blame_counts(
         self, sampler: ObjectSampler, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
     ) -> Judgement:
         """Find the set of objects whose counts are in the way."""
         found = CountsSearch(self._process, self._modes, sampler, immortal, self._clock,
-                             seconds=SEARCH_SECONDS * self._patience).find(seen)
+                             seconds=SEARCH_SECONDS * self._patience, one_core=self._one_core).find(seen)
         if isinstance(found, Doubt):
             self._try_copies_of_globals(sampler.suspects(seen))
             return replace(judgement, doubt=judgement.doubt or found)

@@ -244,7 +244,8 @@ def _ceiling_is_low(evidence: ScalingEvidence) -> bool:
 
 
 def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:
-    slower = evidence.speedup is not None and evidence.speedup.hi < SLOWER
+    # One thread has a whole core, also where several share one.
+    slower = evidence.speedup is not None and evidence.speedup.hi < SLOWER and not evidence.one_core
     return ScalingVerdict.SLOWER if slower else ScalingVerdict.PLATEAUS
 
 
@@ -276,6 +277,8 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
 
 def _by_exclusion(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     """Return the obstacle where neither counts nor the collector explain the loss."""
+    if evidence.one_core:      # which hides what counts cost
+        return Obstacle.UNKNOWN, Doubt.ONE_CORE
     if not any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
         return Obstacle.NOT_YOUR_OBJECTS, None
     # Beside neighbours, who holds a lock may have no core: that it is seen held says less.

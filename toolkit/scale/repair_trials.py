@@ -70,7 +70,7 @@ NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME, method=CopyMethod.DEEP)
 
 
 def try_copies(
-    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]],
+    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], *, one_core: bool = False,
 ) -> tuple[RepairTrial, ...]:
     """Measure the function with copies of the objects, or of what holds them, in each thread.
 
@@ -78,6 +78,7 @@ def try_copies(
         process: The zygote.
         threads: Their number.
         objects: Those in the way, by number.
+        one_core: They were found on hyperthreads of one core; otherwise, what is measured on such does not count.
     """
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
@@ -88,7 +89,8 @@ def try_copies(
     for method in (CopyMethod.DEEP, CopyMethod.PICKLED):
         if method is CopyMethod.DEEP and all(name.type in UNCOPIED for name in names):
             continue      # such a copy is the same object
-        trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments))
+        trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments),
+                       one_core=one_core)
         measured = trial.outcome is RepairOutcome.MEASURED
         if trials and not measured:      # it says no more than the first
             break
@@ -103,7 +105,8 @@ def try_copies(
 
 
 def _tried(
-    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies,
+    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies, *,
+    one_core: bool,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     control = ThreadCopies(how=CopyMethod.SAME, held=copies.held, arguments=copies.arguments)
@@ -116,13 +119,14 @@ def _tried(
     if plain.results != test.results and plain.results == process.test_copies(control).results:
         return RepairTrial(outcome=RepairOutcome.RESULTS, method=method)
     try:
-        return _measured(process, threads, {*new, *test.originals}, control, copies)
+        return _measured(process, threads, {*new, *test.originals}, control, copies, one_core=one_core)
     except UnscalableFunctionError as error:      # a copy that works once may fail later
         return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=str(error))
 
 
 def _measured(
-    process: ZygoteClient, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies,
+    process: ZygoteClient, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies, *,
+    one_core: bool,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     # C code uses an object in no line of the program.
@@ -137,16 +141,18 @@ def _measured(
         rounds.take(ROUNDS)
         found = rounds.span(PROCESSES, COPIES)
     without = rounds.span(PROCESSES, CONTROL)
-    if found is None or without is None or not rounds.enough([PROCESSES, CONTROL, COPIES]):
+    enough = rounds.enough([PROCESSES, CONTROL, COPIES]) and rounds.on_one_core <= one_core
+    if found is None or without is None or not enough:
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
                        without=without.ratio,
                        copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
                            ("arguments",) if copies.arguments else ()),
-                       of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(process, threads, copies))
+                       of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(
+                           process, threads, copies, one_core=one_core))
 
 
-def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies) -> Span | None:
+def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies, *, one_core: bool) -> Span | None:
     """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
 
     An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.
@@ -156,4 +162,5 @@ def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies) -> Spa
         COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
         COPIES: CallMode(threads=threads, copies=copies)})
     rounds.take(ROUNDS)
-    return rounds.span(COPYING_PROCESSES, COPIES) if rounds.enough([COPYING_PROCESSES, COPIES]) else None
+    enough = rounds.enough([COPYING_PROCESSES, COPIES]) and rounds.on_one_core <= one_core
+    return rounds.span(COPYING_PROCESSES, COPIES) if enough else None

@@ -137,9 +137,9 @@ DOUBTS = {
                      "measured, or its interval is too wide; try again on a quieter machine",
     Doubt.DISAGREE: "measurements seconds apart give different answers: the share is near 0.8, or the machine "
                    "changes, as a virtual one does whose host moves its cores; measure again, or on another one",
-    Doubt.ONE_CORE: "it reaches what processes reach, but threads ran as hyperthreads of one core, whose common caches "
-                    "hide contention: on cores of their own they may lose; measure no more threads than there are "
-                    "cores, or again later if the host of a virtual machine may move its CPUs",
+    Doubt.ONE_CORE: "threads ran as hyperthreads of one core, whose common caches hide contention: on cores of their "
+                    "own they may lose more; measure no more threads than there are cores, or again later if the host "
+                    "of a virtual machine may move its CPUs",
     Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "
                     "then; try again on a quieter machine",
     Doubt.SET: "reference counts are in the way, but no small set of objects was found that explains it; try again on "

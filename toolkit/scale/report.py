@@ -287,9 +287,8 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
            f"{format_seconds(loaded.seconds_per_call)}.{aside}{busy}")
     if (handoff := found.handoff) and not busy:
-        far = ("; so the CPUs were not equally far apart in all of them, and the farther they are, the more sharing "
-               "costs" if handoff.hi >= FAR * handoff.lo else "")
-        yield (f"A cache line takes {handoff.median:.0f} ns from one CPU to the other ({handoff.lo:.0f} to "
+        far = "; the longer it takes, the more sharing costs" if handoff.hi >= FAR * handoff.lo else ""
+        yield (f"A cache line takes {handoff.median:.0f} ns between the CPUs of two threads ({handoff.lo:.0f} to "
                f"{handoff.hi:.0f} in most measurements){far}.")
 
 

@@ -11,7 +11,7 @@ from gilscope.toolkit.scale.zygote_process import CallMode
 from gilscope.toolkit.stats.paired import PairedArms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import ZygoteClient
@@ -26,6 +26,12 @@ def compared_modes(threads: int) -> dict[str, CallMode]:
             PROCESSES: CallMode(threads=threads, processes=True)}
 
 
+def _is_enough(calls: Iterable[CleanCalls]) -> bool:
+    """Return True for three values' worth of clean time."""
+    parts = list(calls)
+    return bool(parts) and pooled(parts).enough(3 * LEAST_CLEAN)
+
+
 class RoundCalls:
     """The calls of some modes, by name and round, wherever they were measured."""
 
@@ -35,14 +41,16 @@ class RoundCalls:
 
     @property
     def on_one_core(self) -> bool:
-        """Return True if all measurements of several threads were on hyperthreads of one core."""
-        several = [each for by_round in self._found.values() for each in by_round.values() if each.threads > 1]
-        return bool(several) and all(each.one_core for each in several)
+        """Return True if threads were measured on hyperthreads of one core, and not long enough elsewhere."""
+        several = [[*by_round.values()] for by_round in self._found.values()
+                   if any(each.threads > 1 for each in by_round.values())]
+        return any(each.one_core for calls in several for each in calls) and not all(
+            _is_enough([each for each in calls if not each.one_core]) for calls in several)
 
     def _counted(self, name: str) -> dict[int, CleanCalls]:
         """Return a mode's calls by round; of those on hyperthreads of one core, none is clean if others were not."""
         keep = self.on_one_core
-        return {number: calls if keep or not calls.one_core else replace(calls, calls=0, spent=0)
+        return {number: calls if keep or not calls.one_core else replace(calls, calls=0, spent=0, made=0)
                 for number, calls in self._found[name].items()}
 
     def total(self, name: str) -> CleanCalls:
@@ -51,7 +59,7 @@ class RoundCalls:
 
     def enough(self, names: Sequence[str]) -> bool:
         """Return True if each of the modes has three values' worth of clean time."""
-        return all(self.total(name).enough(3 * LEAST_CLEAN) for name in names)
+        return all(_is_enough(self._counted(name).values()) for name in names)
 
     def clean_seconds(self, names: Sequence[str]) -> float:
         """Return the shortest clean time of the modes."""
@@ -67,8 +75,8 @@ class RoundCalls:
     def span_on_cores(self, baseline: str, sample: str) -> Span | None:
         """Return the same of all calls, by `CleanCalls.rate_on_cores`."""
         return self._span(baseline, sample, {
-            name: {number: 1 / calls.rate_on_cores for number, calls in by_round.items() if calls.rate_on_cores}
-            for name, by_round in self._found.items()})
+            name: {number: 1 / calls.rate_on_cores for number, calls in self._counted(name).items()
+                   if calls.rate_on_cores} for name in self._found})
 
     @staticmethod
     def _span(baseline: str, sample: str, seconds: Mapping[str, Mapping[int, float]]) -> Span | None:

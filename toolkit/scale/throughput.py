@@ -88,19 +88,24 @@ def clean_calls(answer: Mapping[str, Any]) -> CleanCalls:
 def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
     """Return several measurements as one: those with little clean time weigh little.
 
-    Hyperthreads of one core have their caches in common, which hides contention: what was measured on them counts only
-    if there is nothing else.
-
     Raises:
         ValueError: There is none.
     """
     all_parts = list(parts)
     if not all_parts:
         raise ValueError("no measurement to pool")
-    all_parts = [each for each in all_parts if not each.one_core] or all_parts
     return CleanCalls(threads=all_parts[0].threads, **{
         name: sum(getattr(each, name) for each in all_parts)
         for name in CleanCalls.__slots__ if name != "threads"})
+
+
+def preferred(parts: Iterable[CleanCalls]) -> list[CleanCalls]:
+    """Return the measurements on cores apart, or all if there are none.
+
+    Hyperthreads of one core have their caches in common, which hides contention.
+    """
+    all_parts = list(parts)
+    return [each for each in all_parts if not each.one_core] or all_parts
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

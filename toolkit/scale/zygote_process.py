@@ -18,7 +18,7 @@ from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess, SlowHelperError
-from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_li
 ANSWER_LIMIT = 300.0     # of each request; the zygote limits what its forks do
 CALL_LIMIT = 60.0        # of the first calls: one of at most 0.25 s is measured, and the first may fill caches
 WINDOWS = (1.0, 2.5, 4.0, 4.0)     # of the tries until enough of them was undisturbed, see `child.zygote`
-ONE_CORE = 2 * len(WINDOWS)      # measurements on hyperthreads of one core before the first on others: there are none
+ONE_CORE = len(WINDOWS)          # measurements on hyperthreads of one core before the first on others: there are none
 EASILY = 3.0             # times the quota in one window: a shorter one would do
 SAMPLED_WINDOWS = 2.5
 SAMPLED_PERIOD = 500      # microseconds between two samples of all objects
@@ -153,8 +153,8 @@ class ZygoteClient(ABC):
         found = clean_calls(answer)
         if mode.threads > 1:
             self.on_one_core += found.one_core
-            self._apart |= not found.one_core
-            if answer["handoff"] and not found.one_core:      # 0.0: the other thread had no core
+            if answer["handoff"] and not found.one_core:      # 0.0: the other thread had no core, and nobody knows
+                self._apart = True
                 self.handoffs.append(answer["handoff"])
         return found
 
@@ -166,7 +166,7 @@ class ZygoteClient(ABC):
         parts: list[CleanCalls] = []
         for windows in WINDOWS[self._first:][:tries]:
             parts.append(self.measure(mode, windows))
-            found = pooled(parts)
+            found = pooled(preferred(parts))
             if found.enough() and (not found.one_core or (self.on_one_core >= ONE_CORE and not self._apart)):
                 break
         # Forks cost time, too: on a busy machine begin with a longer window.

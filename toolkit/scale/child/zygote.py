@@ -49,7 +49,7 @@ LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minut
 PATIENCE = 20.0         # seconds that a measurement may take longer than it should
 NAMING = 60.0           # seconds for the names of objects, of which there may be hundreds of thousands
 COMPARED = 8            # payloads whose results are compared
-GATE = 12               # bytes that threads write to
+GATE = 16               # bytes that threads write to
 LOADS = 3               # of a core's multiplier before each measurement, while this process has the core for itself
 SHARED_LOAD = 1.5       # times that: hyperthreads of one core have twice as much
 
@@ -190,12 +190,12 @@ class Zygote:
         for answer in answers:
             if isinstance(answer, str):
                 raise FailedMeasurementError(answer)
-        loads = [load for answer in answers for load in answer["loads"]]
+        loads = zip(*(load for answer in answers for load in answer["loads"]), strict=True)      # before, and after
         return {"rows": [row for answer in answers for row in answer["rows"]], "calls": self._chunk(),
                 "handoff": max(handed for answer in answers for handed in answer["handoffs"]),
                 # Two of them share it.  Who is beside one of them alone, or was beside this process before, is another
                 # program, or another machine of the same host.
-                "one_core": threads > 1 and sorted(loads)[-2] > SHARED_LOAD * alone,
+                "one_core": threads > 1 and any(sorted(each)[-2] > SHARED_LOAD * alone for each in loads),
                 "switches": sum(answer["switches"] for answer in answers),
                 "collections": answers[0]["collections"], "sampled": answers[0]["sampled"]}
 
@@ -332,7 +332,7 @@ class Zygote:
             gc.freeze()
         if immortal:
             self._core.immortalize(immortal)
-        cpus = on_cores_apart(plan.threads)
+        cpus = plan.cpus
         found: list[Any] = [None] * plan.each
         problems: list[str] = []
 
@@ -363,8 +363,9 @@ class Zygote:
         if problems or None in found:
             raise FailedMeasurementError(problems[0] if problems else "the threads did not meet")
         return {"rows": [rows for rows, *_ in found],
-                "loads": [load for *_, load, _ in found], "handoffs": [handed for *_, handed in found],
-                "switches": sum(switches for *_, switches, _, _ in found), "collections": _collections() - collections,
+                "loads": [(before, after) for *_, before, after, _ in found],
+                "handoffs": [handed for *_, handed in found],
+                "switches": sum(switches for _, _, switches, *_ in found), "collections": _collections() - collections,
                 "sampled": sampled}
 
     def _asked(self, action: Callable[[], Any], limit: float) -> Any:
@@ -406,6 +407,7 @@ class _Plan:
         self.collector: bool = values["collector"]
         self.number: int = values["number"]
         self.copies: dict[str, Any] | None = values["copies"]
+        self.cpus: list[int] = on_cores_apart(self.threads)
 
 
 def _results(call: Callable[..., object], payloads: list[Any] | None) -> list[str | None]:
