@@ -27,14 +27,15 @@ def test_usable_cores_follow_affinity():
     ({1: "0-1", 2: "2-3", 3: "2-3"}, (1, 2)),             # the first of a core may be forbidden
     ({0: "", 1: ""}, (0, 1)),                             # the system does not say
 ])
-def test_one_cpu_of_each_core(siblings, first):
-    assert cores.first_of_each_core(list(siblings), siblings) == first
+def test_one_cpu_of_each_core(monkeypatch, siblings, first):
+    monkeypatch.setattr(cores, "_hyperthreads", siblings.__getitem__)
+    assert cores.first_of_each_core(siblings) == list(first)
 
 
 @pytest.mark.parametrize(("threads", "chosen"), [(1, [0, 2]), (2, [0, 2]), (3, [0, 1, 2, 3])])
 def test_threads_are_pinned_to_cores_of_their_own_while_there_are_enough(monkeypatch, threads, chosen):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    monkeypatch.setattr(cores, "hyperthreads", lambda cpu: "0-1" if cpu < 2 else "2-3")
+    monkeypatch.setattr(cores, "_hyperthreads", lambda cpu: "0-1" if cpu < 2 else "2-3")
     assert cores.on_cores_apart(threads) == chosen
 
 

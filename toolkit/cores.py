@@ -9,7 +9,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 
 def usable_cores() -> int:
@@ -32,19 +32,19 @@ def on_cores_apart(threads: int) -> list[int]:
     Where the system does not report which CPUs are hyperthreads of one core, each counts as a core of its own.
     """
     cpus = sorted(os.sched_getaffinity(0))
-    apart = first_of_each_core(cpus, {cpu: hyperthreads(cpu) for cpu in cpus})
-    return [*apart] if len(apart) >= threads else cpus
+    apart = first_of_each_core(cpus)
+    return apart if len(apart) >= threads else cpus
 
 
-def first_of_each_core(cpus: Sequence[int], siblings: dict[int, str]) -> tuple[int, ...]:
-    """Return the first of `cpus` for each distinct text in `siblings`; an empty text stands for a separate core."""
+def first_of_each_core(cpus: Iterable[int]) -> list[int]:
+    """Return the first of `cpus` on each core, ascending; each is a core of its own where nobody tells."""
     cores: dict[str, int] = {}
     for cpu in sorted(cpus):
-        cores.setdefault(siblings[cpu] or f"cpu{cpu}", cpu)
-    return tuple(sorted(cores.values()))
+        cores.setdefault(_hyperthreads(cpu) or f"cpu{cpu}", cpu)
+    return sorted(cores.values())
 
 
-def hyperthreads(cpu: int) -> str:
+def _hyperthreads(cpu: int) -> str:
     """Return which CPUs share the core of `cpu`, as Linux writes them; "" where nobody tells."""
     try:
         with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as file:

@@ -40,7 +40,7 @@ class Turn:
 
 
 def main() -> None:
-    """Measure each program, and print two lines."""
+    """Measure each program, and print what its share depends on."""
     known = programs()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", metavar="NAME", choices=known, help="programs")

@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import pytest
 
+from gilscope.toolkit import cores
 from gilscope.toolkit.experiments.affinity import pinning
 from tests.conformance.builds import builds, run_child
 
@@ -223,7 +224,7 @@ def windows(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
     monkeypatch.setattr(os, "listdir", lambda _path: (_ for _ in ()).throw(FileNotFoundError))
-    monkeypatch.setattr(pinning, "hyperthreads", lambda _cpu: "")
+    monkeypatch.setattr(cores, "_hyperthreads", lambda _cpu: "")
     return process
 
 

@@ -322,10 +322,11 @@ def test_earlier_measurements_of_the_process_are_not_counted():
     assert investigate(process, LOADED, 2, rest=lambda _: None).measurements == process.measurements - 1_000
 
 
+@dataclass
 class MovedProcess(PlantedProcess):
     """One whose host runs both CPUs as hyperthreads of one core for some measurements: nothing is lost there."""
 
-    together = range(0)      # numbers of these measurements
+    together: range = range(0)      # numbers of these measurements
 
     def measure_cleanly(self, mode):
         if mode.threads == 1 or self.measurements not in self.together:
@@ -335,8 +336,7 @@ class MovedProcess(PlantedProcess):
 
 
 def test_rounds_on_hyperthreads_of_one_core_are_set_aside():
-    MovedProcess.together = range(8)      # two of the first four rounds
-    answer = found(MovedProcess, counted={42: 9_000.0})
+    answer = found(MovedProcess, counted={42: 9_000.0}, together=range(8))      # two of the first four rounds
     assert answer.judgement.verdict is ScalingVerdict.PLATEAUS
     assert answer.evidence.of_ceiling.hi < 0.6      # all four together: 0.55 and 1.0
     assert answer.set_aside == 6
@@ -344,8 +344,7 @@ def test_rounds_on_hyperthreads_of_one_core_are_set_aside():
 
 
 def test_function_that_loses_nothing_on_one_core_is_open():
-    MovedProcess.together = range(10**6)
-    answer = found(MovedProcess, counted={42: 9_000.0})
+    answer = found(MovedProcess, counted={42: 9_000.0}, together=range(10**6))
     assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.ONE_CORE)
     assert answer.set_aside == 0      # there are no others
 
@@ -359,6 +358,30 @@ def test_search_on_one_core_finds_no_set_that_was_not_looked_for_there():
     answer = found(Searching, counted={42: 9_000.0})
     assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, Doubt.FEW_CLEAN)
     assert answer.objects == ()
+
+
+def test_object_that_seems_to_be_enough_on_one_core_is_not_taken_for_the_cause():
+    class Searching(MovedProcess):
+        searching = confirming = False
+
+        def measure_cleanly(self, mode):
+            self.searching = self.searching or bool(mode.immortal)
+            self.confirming = self.confirming or (self.searching and mode.processes)
+            self.together = range(10**6) if self.searching and not self.confirming else range(0)
+            return super().measure_cleanly(mode)
+
+    answer = found(Searching, counted={42: 9_000.0}, moved={7: 0.9})      # the first suspect is innocent
+    assert (answer.judgement.doubt, answer.objects) == (Doubt.FEW_CLEAN, ())
+
+
+def test_trial_on_one_core_shows_no_gain():
+    class Copying(MovedProcess):
+        def measure_cleanly(self, mode):
+            self.together = range(10**6) if mode.copies else range(0)
+            return super().measure_cleanly(mode)
+
+    answer = found(Copying, counted={42: 9_000.0})
+    assert [each.outcome for each in answer.trials] == [RepairOutcome.FEW_CLEAN]
 
 
 def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_quite_quiet():
@@ -378,7 +401,6 @@ def test_later_look_on_one_core_contradicts_no_loss():
         def rest(self, seconds):
             self.together = range(10**6)
 
-    Late.together = range(0)
     answer = found(Late, counted={42: 9_000.0})
     assert answer.judgement.verdict is ScalingVerdict.PLATEAUS
     assert answer.evidence.later == ()

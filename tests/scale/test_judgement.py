@@ -207,7 +207,6 @@ def test_lock_that_is_seldom_seen_because_threads_seldom_run_leaves_the_cause_op
 
 
 def test_lock_that_is_seldom_held_is_in_the_way_where_nothing_else_is_left():
-    """The queue and the dict of types on 3.15t are held in 0.03 to 0.07: their cache lines travel most of the time."""
     seen = evidence(0.44, 0.98, locks=locks(0.033))
     assert judge(seen).obstacle is Obstacle.LOCK
     assert judge(replace(seen, locks=locks(0.015))).obstacle is Obstacle.NOT_YOUR_OBJECTS

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, RoundCalls
-from gilscope.toolkit.scale.throughput import CleanCalls, clean_calls, pooled, preferred
+from gilscope.toolkit.scale.throughput import CleanCalls, apart_or_all, clean_calls, pooled
 
 MS = 1_000_000
 
@@ -60,8 +60,8 @@ def test_pooled_measurements_weigh_by_their_clean_time():
 def test_measurements_on_hyperthreads_of_one_core_count_if_there_are_no_others():
     apart = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)]))
     together = clean_calls(measured([(0, 1, 0)], [(0, 1, 0)], calls=30, one_core=True))
-    assert preferred([together, apart]) == [apart]
-    assert preferred([together, together]) == [together, together]
+    assert apart_or_all([together, apart]) == [apart]
+    assert apart_or_all([together, together]) == [together, together]
 
 
 def test_round_on_one_core_is_left_out_where_other_rounds_were_not():

@@ -84,7 +84,7 @@ def test_few_samples_say_little_of_a_lock(process, monkeypatch):
 
 
 def measured(process, monkeypatch, one_core):
-    """Return what `measure_cleanly` asked for, with a thread that was never disturbed."""
+    """Return the lengths of the measurements that `measure_cleanly` took, and its result; nothing disturbs them."""
     asked = []
 
     def answer(**request):
@@ -109,6 +109,9 @@ def test_machine_with_one_core_is_measured_as_it_is(process, monkeypatch):
     assert len(asked) == len(WINDOWS)      # then it is clear that there is no other core
     asked, found = measured(process, monkeypatch, lambda _: True)
     assert (len(asked), found.one_core, found.enough()) == (1, 1, True)
+    process.handoffs.append(26.0)      # there is another core, after all
+    asked, _ = measured(process, monkeypatch, lambda _: True)
+    assert len(asked) == len(WINDOWS)
 
 
 @pytest.mark.parametrize(("loads", "one_core"), [      # before and after, of each thread

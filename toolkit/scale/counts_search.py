@@ -10,7 +10,7 @@ from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import CONTRAST, EXPLAINS, Doubt, gain
 from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
-from gilscope.toolkit.scale.throughput import pooled, preferred
+from gilscope.toolkit.scale.throughput import apart_or_all, pooled
 from gilscope.toolkit.scale.zygote_process import CallMode
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class CountsSearch:
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
         for _ in range(2):     # a second time on a busy machine
             rounds.take(CONFIRMING_ROUNDS)
-            if rounds.enough([*modes, SET]) and rounds.on_one_core <= self._one_core:
+            if rounds.enough([*modes, SET]) and (self._one_core or not rounds.on_one_core):
                 break
         else:
             self._shares.starved = True
@@ -221,8 +221,9 @@ class _MeasuredShares:
             for _ in range(2):
                 some.append(self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers)))
                 full.append(self._process.measure_cleanly(self._all))
-            part, whole = pooled(preferred(some)), pooled(preferred(full))
-            alike = bool(part.one_core) == bool(whole.one_core) <= self._one_core
+            part, whole = pooled(apart_or_all(some)), pooled(apart_or_all(full))
+            one_core = {bool(part.one_core), bool(whole.one_core)}
+            alike = one_core == {False} or (self._one_core and one_core == {True})
             share = (gain(part.rate / whole.rate, self._floor, 1.0) if alike and part.enough() and whole.enough()
                      else None)
             if share is not None and abs(share - ENOUGH) > CLOSE_CALL:

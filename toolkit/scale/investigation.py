@@ -277,7 +277,7 @@ class _Investigator:
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
         rounds.take(CAUSE_ROUNDS)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        counts = rounds.on_one_core <= self._one_core
+        counts = self._one_core or not rounds.on_one_core
         return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if counts else None,
                        immortal_beside=beside.ratio if beside else None)
 

@@ -48,7 +48,7 @@ class RoundCalls:
             _is_enough([each for each in calls if not each.one_core]) for calls in several)
 
     def _counted(self, name: str) -> dict[int, CleanCalls]:
-        """Return a mode's calls by round; of those on hyperthreads of one core, none is clean if others were not."""
+        """Return a mode's calls by round; unless `on_one_core`, what was measured on one core is emptied."""
         keep = self.on_one_core
         return {number: calls if keep or not calls.one_core else replace(calls, calls=0, spent=0, made=0)
                 for number, calls in self._found[name].items()}

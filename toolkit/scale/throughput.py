@@ -99,7 +99,7 @@ def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
         for name in CleanCalls.__slots__ if name != "threads"})
 
 
-def preferred(parts: Iterable[CleanCalls]) -> list[CleanCalls]:
+def apart_or_all(parts: Iterable[CleanCalls]) -> list[CleanCalls]:
     """Return the measurements on cores apart, or all if there are none.
 
     Hyperthreads of one core have their caches in common, which hides contention.

@@ -18,7 +18,7 @@ from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess, SlowHelperError
-from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled, preferred
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, apart_or_all, clean_calls, pooled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_li
 ANSWER_LIMIT = 300.0     # of each request; the zygote limits what its forks do
 CALL_LIMIT = 60.0        # of the first calls: one of at most 0.25 s is measured, and the first may fill caches
 WINDOWS = (1.0, 2.5, 4.0, 4.0)     # of the tries until enough of them was undisturbed, see `child.zygote`
-ONE_CORE = len(WINDOWS)          # measurements on hyperthreads of one core before the first on others: there are none
+ENOUGH_ON_ONE_CORE = len(WINDOWS)  # measurements, and none on cores apart: this machine has no other core
 EASILY = 3.0             # times the quota in one window: a shorter one would do
 SAMPLED_WINDOWS = 2.5
 SAMPLED_PERIOD = 500      # microseconds between two samples of all objects
@@ -135,7 +135,6 @@ class ZygoteClient(ABC):
         self.measurements = 0
         self._first = 0      # of WINDOWS
         self.on_one_core = 0       # of the measurements of several threads
-        self._apart = False        # there was one that was not
         self.handoffs: list[float] = []      # of the others: nanoseconds for a cache line from CPU to CPU
         self._names: dict[int, ProgramObject] = {}
 
@@ -154,7 +153,6 @@ class ZygoteClient(ABC):
         if mode.threads > 1:
             self.on_one_core += found.one_core
             if answer["handoff"] and not found.one_core:      # 0.0: the other thread had no core, and nobody knows
-                self._apart = True
                 self.handoffs.append(answer["handoff"])
         return found
 
@@ -166,8 +164,9 @@ class ZygoteClient(ABC):
         parts: list[CleanCalls] = []
         for windows in WINDOWS[self._first:][:tries]:
             parts.append(self.measure(mode, windows))
-            found = pooled(preferred(parts))
-            if found.enough() and (not found.one_core or (self.on_one_core >= ONE_CORE and not self._apart)):
+            found = pooled(apart_or_all(parts))
+            no_other = self.on_one_core >= ENOUGH_ON_ONE_CORE and not self.handoffs
+            if found.enough() and (not found.one_core or no_other):
                 break
         # Forks cost time, too: on a busy machine begin with a longer window.
         if len(parts) > 1 and not any(each.one_core for each in parts):

@@ -11,7 +11,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 
-from gilscope.toolkit.cores import first_of_each_core, hyperthreads
+from gilscope.toolkit.cores import first_of_each_core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def separate() -> tuple[int, ...]:
     Raises:
         PinningError: the system does not report the allowed CPUs.
     """
-    return first_of_each_core(allowed(), {cpu: hyperthreads(cpu) for cpu in allowed()})
+    return tuple(first_of_each_core(allowed()))
 
 
 @contextmanager
