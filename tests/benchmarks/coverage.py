@@ -29,7 +29,7 @@ import json
 import random
 import sys
 from dataclasses import dataclass, replace
-from math import exp, log, nan
+from math import exp, inf, log, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -339,7 +339,7 @@ class NoisyProcess:
 
     def __init__(self, draw: random.Random, of_ceiling: float) -> None:
         self.measurements = self.on_one_core = 0
-        self.handoffs: list[float] = []
+        self.near = inf
         self._draw = draw
         self._of_ceiling = of_ceiling
 

@@ -22,6 +22,7 @@ from gilscope.toolkit.experiments.scaling.shares import MODES, WORKERS, operatio
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.scale.judgement import LOST, SCALES, ScalingVerdict
 from gilscope.toolkit.scale.scaling_rounds import RoundCalls
+from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.benchmarks.common import build_of
 
@@ -128,7 +129,8 @@ def measured(python: str, operation: str, data: str, rounds: int) -> OperationSh
             load(process, cell)
             for mode, calls in take_round(process, reverse=number % 2 == 1).items():
                 found[mode][number] = calls
-    return operation_share(RoundCalls(found))
+    handoffs = [calls.handoff for by_round in found.values() for calls in by_round.values()]
+    return operation_share(RoundCalls(found, near_limit(handoffs)))
 
 
 def compared(control: list[float], share: OperationShare) -> str:

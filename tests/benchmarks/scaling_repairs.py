@@ -22,6 +22,7 @@ from gilscope.toolkit.measure.machine_lock import MachineLock
 from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.report import investigation_sentences, span_text
 from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls, compared_modes
+from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.benchmarks.common import build_of
 from tests.conformance.builds import ROOT
@@ -98,7 +99,7 @@ def compared(python: str, package: RepairedPackage, rounds: int) -> list[str]:
                 process.load(function, None, None, WORKERS)
                 for mode, how in compared_modes(WORKERS).items():
                     found[f"{function} {mode}"][number] = process.measure_cleanly(how)
-    calls = RoundCalls(found)
+    calls = RoundCalls(found, near_limit(one.handoff for by_round in found.values() for one in by_round.values()))
     lines = [f"  {'':32} {'speed-up':>20} {'of the ceiling':>20} {'two threads, times':>20} {'one thread, times':>20}"]
     for each in functions:
         threads, one, processes = (f"{each} {mode}" for mode in (THREADS, ONE, PROCESSES))

@@ -19,12 +19,12 @@ from math import exp, log, nan
 from statistics import fmean, median, variance
 
 from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, compared_modes
+from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.benchmarks.common import build_of
 from tests.scale.planted import CORPUS, programs
 
 WORKERS = 2
-FAR = 2.0      # times the first decile of the time of a cache line from CPU to CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,10 @@ def measure(name: str, python: str, processes: int, rounds: int) -> None:
             for place in range(processes) if number % 2 else reversed(range(processes)):
                 turn = taken(running[place], place, number)
                 turns += [] if turn is None else [turn]
-    handoffs = sorted(each.handoff for each in turns if not each.one_core)
-    usual = handoffs[len(handoffs) // 10] if handoffs else 0.0
+    limit = near_limit(each.handoff for each in turns if not each.one_core)
     kinds = {"on one core": [each for each in turns if each.one_core],
-             "near": [each for each in turns if not each.one_core and each.handoff < FAR * usual],
-             "far": [each for each in turns if not each.one_core and each.handoff >= FAR * usual]}
+             "near": [each for each in turns if not each.one_core and each.handoff <= limit],
+             "far": [each for each in turns if not each.one_core and each.handoff > limit]}
     print(name)
     for kind, each in kinds.items():
         handoff = f"{median(one.handoff for one in each):.0f} ns, " if each and kind != "on one core" else ""

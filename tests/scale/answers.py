@@ -15,7 +15,7 @@ def slower_investigation(**changes):
     half = Span(ratio=0.5, lo=0.4, hi=0.6)
     found = ScalingInvestigation(
         threads=2, rates={}, explained=1.0, without=1.2, queued_share=0.0, switches=0.0, measurements=9, set_aside=0,
-        handoff=None, seconds=20.0,
+        handoff=None, far=None, seconds=20.0,
         loaded=LoadedFunction(seconds_per_call=1e-5, payloads=0, dealt=False, objects=100, gil=False, refused=None,
                               bytecode=True),
         evidence=ScalingEvidence(threads=2, clean_seconds=0.1, enough=True, of_ceiling=half, speedup=half,

@@ -12,7 +12,7 @@ from gilscope.toolkit.scale.counts_search import MOST_ALONE
 from gilscope.toolkit.scale.investigation import LONG_CALL, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
-from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 from gilscope.toolkit.scale.zygote_process import (
     CodePlace,
     CopyTest,
@@ -49,6 +49,10 @@ class PlantedProcess:
     measurements: int = 0
     on_one_core: int = 0
     handoffs: list[float] = field(default_factory=list)
+
+    @property
+    def near(self):
+        return near_limit(self.handoffs)
 
     def rate(self, mode):
         """Return the calls a second of all threads together."""
@@ -406,16 +410,70 @@ def test_later_look_on_one_core_contradicts_no_loss():
     assert answer.evidence.later == ()
 
 
-def test_time_of_a_cache_line_is_that_of_this_investigation():
-    class Timed(PlantedProcess):
-        def measure_cleanly(self, mode):
-            self.handoffs.append(26.0 if len(self.handoffs) % 2 else 160.0)
-            return super().measure_cleanly(mode)
+class SpreadProcess(PlantedProcess):
+    """One whose host runs the CPUs far apart in some measurements, where counting costs more."""
 
-    seen = found(Timed, counted={42: 9_000.0}, handoffs=[1_000.0] * 100).handoff
-    assert (seen.lo, seen.hi) == (26.0, 160.0)
-    assert 26.0 <= seen.median <= 160.0
+    counts_far = 15_000.0
+
+    def is_far(self, mode):
+        return False
+
+    def measure_cleanly(self, mode):
+        far = self.is_far(mode)
+        if mode.threads > 1:
+            self.handoffs.append(160.0 if far else 26.0 + self.measurements % 3)
+        before = self.counted
+        self.counted = dict.fromkeys(before, self.counts_far) if far else before
+        try:
+            measured = super().measure_cleanly(mode)
+        finally:
+            self.counted = before
+        return replace(measured, handoff=self.handoffs[-1]) if mode.threads > 1 else measured
+
+
+def test_time_of_a_cache_line_is_that_of_this_investigation():
+    seen = found(SpreadProcess, counted={42: 9_000.0}, handoffs=[20.0] * 100).handoff
+    assert (seen.median, seen.lo, seen.hi) == (27.0, 26.0, 28.0)
     assert found(counted={42: 9_000.0}, handoffs=[33.0] * 100).handoff is None     # none of its own
+
+
+def test_what_is_measured_on_far_cpus_does_not_count_and_is_told():
+    class Moving(SpreadProcess):
+        def is_far(self, mode):
+            return self.measurements in range(12)      # three of the first four rounds
+
+    answer = found(Moving, counted={42: 3_000.0})
+    assert (answer.judgement.verdict, answer.evidence.far) == (ScalingVerdict.SCALES, False)
+    assert answer.evidence.of_ceiling.ratio == pytest.approx(0.85, abs=0.01)
+    assert answer.handoff.hi < 30
+    assert (answer.far.count, answer.far.handoff) == (9, 160.0)      # without those of one thread
+    assert answer.far.of_ceiling.ratio == pytest.approx(0.25, abs=0.01)
+
+
+def test_function_is_measured_anew_once_the_cpus_turn_out_to_have_been_far_apart():
+    class Late(SpreadProcess):
+        rested = False
+
+        def is_far(self, mode):
+            return not self.rested
+
+        def rest(self, seconds):
+            self.rested = True
+
+    answer = found(Late, counted={42: 3_000.0})
+    assert (answer.judgement.verdict, answer.evidence.far) == (ScalingVerdict.SCALES, False)
+    assert answer.evidence.of_ceiling.ratio == pytest.approx(0.85, abs=0.01)
+    assert (answer.objects, answer.trials) == ((), ())
+
+
+def test_function_whose_threads_are_on_far_cpus_always_has_the_answer_of_these():
+    class Far(SpreadProcess):
+        def is_far(self, mode):
+            return not mode.everything
+
+    answer = found(Far, counted={42: 3_000.0})
+    assert (answer.judgement.verdict, answer.evidence.far, answer.far) == (ScalingVerdict.SLOWER, True, None)
+    assert [each.name for each in answer.objects] == ["app.N42"]
 
 
 def test_objects_of_gilscope_are_no_suspects():

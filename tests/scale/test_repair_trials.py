@@ -1,6 +1,7 @@
 """A repair is tried with copies in each thread, and whoever cannot try it says why."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -34,6 +35,7 @@ class FakeZygote:
         self.alone = alone      # rate of processes with copies
         self.asked = []
         self.measured = 0
+        self.near = inf
 
     def test_copies(self, copies, watched=()):
         if copies.how == "same":

@@ -9,7 +9,7 @@ from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.blamed_object import BlamedObject
-from gilscope.toolkit.scale.investigation import HandoffTimes
+from gilscope.toolkit.scale.investigation import FarMeasurements, HandoffTimes
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.report import NOT_TRIED
@@ -273,14 +273,41 @@ def test_measurements_on_one_core_are_said_to_be_set_aside():
     assert "not count" not in said(set_aside=0)
 
 
-@pytest.mark.parametrize(("hi", "queued", "told"), [
-    (36.0, 0.0, "A cache line takes 33 ns between the CPUs of two threads (31 to 36 in most measurements)."),
-    (98.0, 0.0, "(31 to 98 in most measurements); the longer it takes, the more sharing costs."),
-    (98.0, 0.5, None),      # neighbours take the cores meanwhile, too
-])
-def test_time_of_a_cache_line_tells_how_far_the_cpus_are_apart(hi, queued, told):
-    text = said(handoff=HandoffTimes(median=33.4, lo=31.2, hi=hi), queued_share=queued)
-    assert told in text if told else "cache line takes" not in text
+def test_time_of_a_cache_line_tells_how_far_the_cpus_are_apart():
+    handoff = HandoffTimes(median=33.4, lo=31.2, hi=36.0)
+    told = "A cache line takes 33 ns between the CPUs of the threads (31 to 36 in most measurements)."
+    assert told in said(handoff=handoff)
+    assert "cache line takes" not in said(handoff=handoff, queued_share=0.5)      # neighbours take the cores meanwhile, too
+    evidence = replace(slower_investigation().evidence, far=True)
+    assert "Most of the time they were farther apart than in other moments" in said(handoff=handoff, evidence=evidence)
+
+
+def test_what_far_cpus_cost_is_told():
+    handoff = HandoffTimes(median=33.4, lo=31.2, hi=36.0)
+    far = FarMeasurements(count=9, handoff=160.2, of_ceiling=Span(ratio=0.3, lo=0.25, hi=0.35))
+    assert ("9 measurements do not count: the CPUs were farther apart (160 ns), as the host of a virtual machine moves "
+            "them; there, threads reached 0.30 [0.25, 0.35] of the ceiling.") in said(handoff=handoff, far=far)
+    alone = said(handoff=handoff, far=replace(far, count=1, of_ceiling=None))
+    assert "1 measurement does not count: the CPUs were farther apart (160 ns)" in alone
+    assert "there, threads reached" not in alone
+
+
+@pytest.mark.parametrize(("hi", "in_short"), [
+    (0.5, "scales, but reached 0.30 of the ceiling while the CPUs were farther apart."), (0.81, "scales.")])
+def test_function_that_scales_on_near_cpus_alone_says_so_in_short(hi, in_short):
+    far = FarMeasurements(count=9, handoff=160.2, of_ceiling=Span(ratio=0.3, lo=0.2, hi=hi))
+    judgement = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE)
+    assert f"3.14t: {in_short}" in said(judgement=judgement, far=far, objects=(), trials=())
+
+
+@pytest.mark.parametrize(("immortal", "share", "told"), [
+    (1.13, 0.87, True), (1.02, 0.87, False), (1.13, 0.99, False)])      # of no loss, nothing is gained back
+def test_function_that_scales_although_its_threads_share_counts_says_that_farther_cpus_cost_more(immortal, share, told):
+    evidence = replace(slower_investigation().evidence, of_ceiling=Span(ratio=share, lo=share - 0.03, hi=share + 0.03),
+                       immortal=Span(ratio=immortal, lo=immortal - 0.03, hi=immortal + 0.03))
+    text = said(judgement=Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE), objects=(), trials=(),
+                evidence=evidence, handoff=HandoffTimes(median=33.4, lo=31.2, hi=36.0))
+    assert ("that costs more on CPUs that are farther apart" in text) is told
 
 
 def test_single_payload_is_it():

@@ -1,18 +1,20 @@
 """Which calls count: those in which every thread had its core, at the same time."""
 
+from math import inf
+
 import pytest
 
-from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, RoundCalls
-from gilscope.toolkit.scale.throughput import CleanCalls, apart_or_all, clean_calls, pooled
+from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, CpuPlacement, RoundCalls
+from gilscope.toolkit.scale.throughput import CleanCalls, apart_or_all, clean_calls, near_limit, pooled
 
 MS = 1_000_000
 
 
-def measured(*threads, calls=10, one_core=False):
+def measured(*threads, calls=10, one_core=False, handoff=0.0):
     """Return a measurement; a thread is (begin, end, ms without a core) of each chunk, in milliseconds."""
     return {"rows": [[(begin * MS, end * MS, (end - begin - queued) * MS, queued * MS) for begin, end, queued in thread]
                      for thread in threads],
-            "calls": calls, "system": 0, "switches": 0, "collections": 0, "one_core": one_core}
+            "calls": calls, "system": 0, "switches": 0, "collections": 0, "one_core": one_core, "handoff": handoff}
 
 
 def test_all_calls_count_if_all_threads_run():
@@ -70,9 +72,40 @@ def test_round_on_one_core_is_left_out_where_other_rounds_were_not():
     half = {number: CleanCalls(threads=2, calls=500 + 7 * number, **quick) for number in range(4)}
     hidden = CleanCalls(threads=2, calls=1000, one_core=1, **quick)
     rounds = RoundCalls({PROCESSES: alone | {4: hidden}, THREADS: half | {4: hidden}})
-    assert not rounds.on_one_core
+    assert rounds.placement is CpuPlacement.NEAR
     assert rounds.span(PROCESSES, THREADS) == RoundCalls({PROCESSES: alone, THREADS: half}).span(PROCESSES, THREADS)
     assert rounds.total(THREADS).calls == sum(each.calls for each in half.values())
+
+
+def test_round_on_far_cpus_is_left_out_where_enough_others_were_near():
+    def timed(calls, handoff, rounds):
+        return {number: CleanCalls(threads=2, calls=calls + 7 * number, spent=20 * MS, lasted=20 * MS, handoff=handoff)
+                for number in rounds}
+
+    near, far = range(4), range(4, 8)
+    alone = timed(1000, 26.0, near) | timed(1000, 160.0, far)
+    shared = timed(800, 26.0, near) | timed(300, 160.0, far)
+    limit = near_limit([*[26.0] * 8, *[160.0] * 8, 0.0])
+    assert limit == 52.0
+    rounds = RoundCalls({PROCESSES: alone, THREADS: shared}, limit)
+    assert rounds.placement is CpuPlacement.NEAR
+    assert rounds.span(PROCESSES, THREADS).ratio == pytest.approx(0.8, abs=0.02)
+    assert rounds.far().span(PROCESSES, THREADS).ratio == pytest.approx(0.32, abs=0.02)
+    assert sorted(set(rounds.far().handoffs())) == [160.0]
+    few = RoundCalls({PROCESSES: alone, THREADS: timed(300, 160.0, far)}, limit)      # threads never were near
+    assert few.placement is CpuPlacement.FAR
+    assert few.span(PROCESSES, THREADS).ratio == pytest.approx(0.32, abs=0.02)
+
+
+def test_nothing_is_far_where_no_time_is_known():
+    assert near_limit([]) == near_limit([0.0]) == inf
+
+
+def test_time_of_a_cache_line_is_of_two_threads_alone():
+    one = (0, 1, 0)
+    assert clean_calls(measured([one], [one], handoff=26.0)).handoff == 26.0
+    assert clean_calls(measured([one], [one], [one], handoff=26.0)).handoff == 0.0
+    assert pooled([clean_calls(measured([one], [one], handoff=each)) for each in (26.0, 0.0, 160.0)]).handoff == 160.0
 
 
 def test_rounds_on_one_core_count_where_there_is_no_other():
@@ -81,7 +114,7 @@ def test_rounds_on_one_core_count_where_there_is_no_other():
                 for number in range(4)}
 
     rounds = RoundCalls({PROCESSES: hidden(1000), THREADS: hidden(900)})
-    assert rounds.on_one_core
+    assert rounds.placement is CpuPlacement.ONE_CORE
     assert rounds.enough([PROCESSES, THREADS])
     assert rounds.span(PROCESSES, THREADS).ratio == pytest.approx(0.9, abs=0.01)
 
@@ -92,5 +125,5 @@ def test_rounds_on_one_core_count_until_enough_are_not():
               for number in range(4)}
     short = {4: CleanCalls(threads=2, calls=100, spent=2 * MS, lasted=2 * MS)}
     rounds = RoundCalls({PROCESSES: hidden | short, THREADS: hidden | short})
-    assert rounds.on_one_core
+    assert rounds.placement is CpuPlacement.ONE_CORE
     assert rounds.enough([PROCESSES, THREADS])

@@ -34,6 +34,7 @@ from gilscope.toolkit.scale.scaling_rounds import (
     ONE,
     PROCESSES,
     THREADS,
+    CpuPlacement,
     ScalingRounds,
     compared_modes,
 )
@@ -54,7 +55,7 @@ LONG_CALL = 0.02          # seconds; with such a one, each limit is twice as lon
 CAUSE_ROUNDS = 3
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
-LEAST_HANDOFFS = 10       # that deciles are of
+LEAST_HANDOFFS = 5        # that deciles are of
 TRIAL_SECONDS = 45.0      # after these no repair is tried
 
 
@@ -65,6 +66,15 @@ class HandoffTimes:
     median: float      # of the measurements
     lo: float          # their first decile
     hi: float          # their last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FarMeasurements:
+    """Measurements that do not count: in those moments the CPUs were farther apart."""
+
+    count: int
+    handoff: float              # nanoseconds that a cache line took, median
+    of_ceiling: Span | None     # threads against processes, both on far CPUs; None: too few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,8 @@ class ScalingInvestigation:
     switches: float                         # voluntary ones a second and thread
     measurements: int
     set_aside: int                          # of these, on hyperthreads of one core while others were not
-    handoff: HandoffTimes | None            # of the others; None: too few
+    handoff: HandoffTimes | None            # of those that count; None: too few
+    far: FarMeasurements | None             # None: there are none, or they count
     seconds: float
 
     @property
@@ -104,7 +115,7 @@ def investigate(
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    return _Investigator(process, loaded, threads, clock, rest).run()
+    return _Investigator(process, loaded, threads, clock, rest).found()
 
 
 def take_a_look(process: ZygoteClient, threads: int, count: int = ROUNDS) -> tuple[ScalingEvidence, float]:
@@ -129,13 +140,22 @@ def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
     return ScalingEvidence(
         threads=threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
         of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
-        ceiling=rounds.span(ONE, PROCESSES), one_core=rounds.on_one_core)
+        ceiling=rounds.span(ONE, PROCESSES), one_core=rounds.placement is CpuPlacement.ONE_CORE,
+        far=rounds.placement is CpuPlacement.FAR)
+
+
+def _far_measurements(rounds: RoundCalls) -> FarMeasurements | None:
+    far = rounds.far()
+    handoffs = far.handoffs()
+    return FarMeasurements(
+        count=len(handoffs), handoff=median(handoffs),
+        of_ceiling=far.span(PROCESSES, THREADS) if far.enough((PROCESSES, THREADS)) else None) if handoffs else None
 
 
 def _handoff_times(nanoseconds: Sequence[float]) -> HandoffTimes | None:
     if len(nanoseconds) < LEAST_HANDOFFS:
         return None
-    lo, *_, hi = quantiles(nanoseconds, n=10)
+    lo, *_, hi = quantiles(nanoseconds, n=10, method="inclusive")
     return HandoffTimes(median=median(nanoseconds), lo=lo, hi=hi)
 
 
@@ -150,7 +170,8 @@ class _Investigator:
         self._threads = threads
         self._clock = clock
         self._began = clock()
-        self._measured_before = process.measurements, process.on_one_core, len(process.handoffs)
+        self._measured_before = process.measurements, process.on_one_core
+        self._moved = False      # the CPUs were far apart, but were nearer in other moments
         self._patience = 2.0 if loaded.seconds_per_call >= LONG_CALL else 1.0
         self._refused = Doubt.REFUSED if loaded.refused else None
         self._modes = compared_modes(threads)
@@ -161,7 +182,15 @@ class _Investigator:
         self._trials: tuple[RepairTrial, ...] = ()
         self._one_core = False      # what the verdict is of
 
-    def run(self) -> ScalingInvestigation:
+    def found(self) -> ScalingInvestigation:
+        found = self._investigated()
+        if self._moved:
+            self._objects = self._also = self._trials = ()
+            self._explained = self._without = None
+            found = self._investigated()
+        return found
+
+    def _investigated(self) -> ScalingInvestigation:
         if not self._refused and not self._same_results():
             self._refused = Doubt.RESULTS
         if not self._refused:
@@ -172,7 +201,7 @@ class _Investigator:
         evidence = self._evidence(rounds)
         judgement = judge(evidence)
         taken = ROUNDS
-        while (judgement.verdict is ScalingVerdict.UNSURE and taken < MOST_ROUNDS
+        while ((judgement.verdict is ScalingVerdict.UNSURE or evidence.far) and taken < MOST_ROUNDS
                and self._clock() - self._began < VERDICT_SECONDS * self._patience):
             rounds.take(MORE_ROUNDS, list(self._modes))
             evidence = self._evidence(rounds)
@@ -184,10 +213,11 @@ class _Investigator:
         elif judgement.verdict is ScalingVerdict.UNSURE:
             evidence, judgement = self._look_for_locks(rounds, evidence)
         if judgement.verdict is not ScalingVerdict.UNSURE and evidence.enough:
-            evidence = replace(evidence, later=tuple(self._later_looks(one_core=evidence.one_core)))
+            evidence = replace(evidence, later=tuple(self._later_looks(evidence)))
             judgement = after_later_looks(judgement, evidence)
         total = rounds.total(THREADS)
-        measurements, on_one_core, handoffs = self._measured_before
+        self._moved = rounds.placement is CpuPlacement.FAR
+        measurements, on_one_core = self._measured_before
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,
             rates={name: rounds.total(name).rate for name in self._modes}, evidence=evidence, judgement=judgement,
@@ -196,15 +226,17 @@ class _Investigator:
             switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
             measurements=self._process.measurements - measurements,
             set_aside=0 if evidence.one_core else self._process.on_one_core - on_one_core,
-            handoff=_handoff_times(self._process.handoffs[handoffs:]),
+            handoff=_handoff_times([each for each in rounds.handoffs() if evidence.far or each <= rounds.near]),
+            far=None if evidence.far else _far_measurements(rounds),
             seconds=self._clock() - self._began)
 
-    def _later_looks(self, *, one_core: bool) -> Iterator[LaterLook]:
-        """Yield the later looks that have enough clean time, on one core only if all was measured on one."""
+    def _later_looks(self, before: ScalingEvidence) -> Iterator[LaterLook]:
+        """Yield the later looks that have enough clean time, with the CPUs where they were before."""
         for _ in range(LATER_LOOKS):
             self._rest(REST)
             seen, _ = take_a_look(self._process, self._threads, CAUSE_ROUNDS)
-            if seen.enough and seen.one_core == one_core and seen.of_ceiling is not None and seen.speedup is not None:
+            alike = seen.one_core == before.one_core and seen.far == before.far
+            if seen.enough and alike and seen.of_ceiling is not None and seen.speedup is not None:
                 yield LaterLook(of_ceiling=seen.of_ceiling, speedup=seen.speedup)
 
     def _same_results(self) -> bool:
@@ -277,7 +309,7 @@ class _Investigator:
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
         rounds.take(CAUSE_ROUNDS)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        counts = self._one_core or not rounds.on_one_core
+        counts = self._one_core or rounds.placement is not CpuPlacement.ONE_CORE
         return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if counts else None,
                        immortal_beside=beside.ratio if beside else None)
 

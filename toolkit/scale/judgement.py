@@ -117,6 +117,7 @@ class ScalingEvidence:
     refused: Doubt | None = None       # why immortality was not tried
     later: tuple[LaterLook, ...] = ()  # in turn; those without enough clean time are left out
     one_core: bool = False             # threads were measured as hyperthreads of one core alone
+    far: bool = False                  # likewise, on CPUs that are farther apart than in other moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.scale.blamed_object import BlamedObject
-    from gilscope.toolkit.scale.investigation import ScalingInvestigation
-    from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.investigation import HandoffTimes, ScalingInvestigation
+    from gilscope.toolkit.scale.judgement import ScalingEvidence, Span
     from gilscope.toolkit.scale.repair_trials import RepairTrial
     from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer
 
 NOISE = 1.1        # times what is possible: from there on, a word on it
-FAR = 2.0          # times the shortest time of a handoff
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
 COPIES = {
@@ -237,11 +236,10 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 
 def _beside_lock(found: ScalingInvestigation) -> Iterator[str]:
     """Yield that the lock's share of the loss is unknown, and whether reference counts cost something, too."""
-    immortal = found.evidence.immortal
     counts = ""
-    if immortal is not None and immortal.lo > 1 and counts_explain(found.evidence)[0] >= COUNTS_GAIN:
+    if _counts_cost(found.evidence):
         counts = (f" Reference counts cost something, too: with every object immortal, it is "
-                  f"{span_text(immortal)} times as fast.")
+                  f"{span_text(found.evidence.immortal)} times as fast.")
     yield ("How much of the loss is the lock's is not known: measure again once threads hold it less, or not at all."
            f"{counts}")
 
@@ -286,10 +284,31 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
              "host of a virtual machine can put them, and that hides contention.")
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
            f"{format_seconds(loaded.seconds_per_call)}.{aside}{busy}")
-    if (handoff := found.handoff) and not busy:
-        far = "; the longer it takes, the more sharing costs" if handoff.hi >= FAR * handoff.lo else ""
-        yield (f"A cache line takes {handoff.median:.0f} ns between the CPUs of two threads ({handoff.lo:.0f} to "
-               f"{handoff.hi:.0f} in most measurements){far}.")
+    if found.handoff and not busy:
+        yield from _distance(found, found.handoff)
+
+
+def _distance(found: ScalingInvestigation, handoff: HandoffTimes) -> Iterator[str]:
+    """Yield how far the CPUs were apart, and what threads reached in moments in which they were farther apart."""
+    evidence = found.evidence
+    yield (f"A cache line takes {handoff.median:.0f} ns between the CPUs of the threads ({handoff.lo:.0f} to "
+           f"{handoff.hi:.0f} in most measurements).")
+    if evidence.far:
+        yield ("Most of the time they were farther apart than in other moments: the host of a virtual machine moves "
+               "its CPUs. Where they are near, sharing costs less.")
+    elif far := found.far:
+        reached = f"; there, threads reached {span_text(far.of_ceiling)} of the ceiling" if far.of_ceiling else ""
+        yield (f"{counted(far.count, 'measurement')} {inflect(far.count, 'does', 'do')} not count: the CPUs were "
+               f"farther apart ({far.handoff:.0f} ns), as the host of a virtual machine moves them{reached}.")
+    elif found.judgement.verdict is ScalingVerdict.SCALES and _counts_cost(evidence):
+        yield (f"With every object immortal, it is {span_text(evidence.immortal)} times as fast: threads share counted "
+               "objects, and that costs more on CPUs that are farther apart.")
+
+
+def _counts_cost(evidence: ScalingEvidence) -> bool:
+    """Return True if threads surely lose something, and gain a part of it without reference counts."""
+    return (evidence.of_ceiling is not None and evidence.of_ceiling.hi < 1 and evidence.immortal is not None
+            and evidence.immortal.lo > 1 and counts_explain(evidence)[0] >= COUNTS_GAIN)
 
 
 def function_summary(answer: ScalingAnswer) -> Iterator[str]:
@@ -328,12 +347,21 @@ def _in_short(each: BuildScaling) -> str:
     if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
                 f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")
+    if verdict is ScalingVerdict.SCALES and (far := _loss_on_far_cpus(found)) is not None:
+        return (f"{each.label}: {verdict.value}, but reached {far.ratio:.2f} of the ceiling while the CPUs were farther "
+                "apart.")
     if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."
     way = "in the way: " if found.objects else ""
     unnamed = ", which objects could not be shown" if _lacks_objects(found) else ""
     return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}{unnamed}{_gain_in_short(found)}."
+
+
+def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
+    """Return the share of the ceiling on far CPUs if it is surely less than what scales."""
+    far = found.far.of_ceiling if found.far else None
+    return far if far is not None and far.hi < SCALES else None
 
 
 def _gain_in_short(found: ScalingInvestigation) -> str:

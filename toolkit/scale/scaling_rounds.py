@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import Span
@@ -32,25 +34,62 @@ def _is_enough(calls: Iterable[CleanCalls]) -> bool:
     return bool(parts) and pooled(parts).enough(3 * LEAST_CLEAN)
 
 
-class RoundCalls:
-    """The calls of some modes, by name and round, wherever they were measured."""
+class CpuPlacement(StrEnum):
+    """Where the CPUs of the threads were; the host of a virtual machine moves them."""
 
-    def __init__(self, found: Mapping[str, Mapping[int, CleanCalls]]) -> None:
-        """Take what was found."""
+    NEAR = "near"              # a cache line takes no longer than it mostly does
+    FAR = "far"                # longer, at least in some of the measurements
+    ONE_CORE = "one core"      # hyperthreads of one, at least in some
+
+
+class RoundCalls:
+    """The calls of some modes, by name and round, wherever they were measured.
+
+    Those count that were measured on near CPUs; with too few of these, those on far CPUs, too, and then all.
+    """
+
+    def __init__(self, found: Mapping[str, Mapping[int, CleanCalls]], near: float = inf) -> None:
+        """Take what was found.
+
+        Args:
+            found: The calls.
+            near: See `throughput.near_limit`.
+        """
         self._found = {name: dict(by_round) for name, by_round in found.items()}
+        self._near_limit = near
 
     @property
-    def on_one_core(self) -> bool:
-        """Return True if threads were measured on hyperthreads of one core, and not long enough elsewhere."""
+    def near(self) -> float:
+        """See `throughput.near_limit`."""
+        return self._near_limit
+
+    @property
+    def placement(self) -> CpuPlacement:
+        """Return the placement that decides which measurements count."""
+        near = self.near
         several = [[*by_round.values()] for by_round in self._found.values()
                    if any(each.threads > 1 for each in by_round.values())]
-        return any(each.one_core for calls in several for each in calls) and not all(
-            _is_enough([each for each in calls if not each.one_core]) for calls in several)
+        for placement in (CpuPlacement.NEAR, CpuPlacement.FAR):
+            counted = [[each for each in calls if _counts(each, placement, near)] for calls in several]
+            if counted == several or all(map(_is_enough, counted)):
+                return placement
+        return CpuPlacement.ONE_CORE
+
+    def far(self) -> RoundCalls:
+        """Return what was measured on far CPUs alone."""
+        return RoundCalls({name: {number: calls for number, calls in by_round.items()
+                                  if calls.handoff > self.near and not calls.one_core}
+                           for name, by_round in self._found.items()})
+
+    def handoffs(self) -> list[float]:
+        """Return the nanoseconds that a cache line took from core to core, of each measurement that tells it."""
+        return [calls.handoff for by_round in self._found.values() for calls in by_round.values()
+                if calls.handoff and not calls.one_core]
 
     def _counted(self, name: str) -> dict[int, CleanCalls]:
-        """Return a mode's calls by round; unless `on_one_core`, what was measured on one core is emptied."""
-        keep = self.on_one_core
-        return {number: calls if keep or not calls.one_core else replace(calls, calls=0, spent=0, made=0)
+        """Return a mode's calls by round; those that do not count are emptied."""
+        placement, near = self.placement, self.near
+        return {number: calls if _counts(calls, placement, near) else replace(calls, calls=0, spent=0, made=0)
                 for number, calls in self._found[name].items()}
 
     def total(self, name: str) -> CleanCalls:
@@ -85,6 +124,12 @@ class RoundCalls:
         return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)
 
 
+def _counts(calls: CleanCalls, placement: CpuPlacement, near: float) -> bool:
+    if placement is CpuPlacement.NEAR:
+        return not calls.one_core and calls.handoff <= near
+    return placement is CpuPlacement.ONE_CORE or not calls.one_core
+
+
 class ScalingRounds(RoundCalls):
     """Measures some modes of one function in turn."""
 
@@ -94,6 +139,11 @@ class ScalingRounds(RoundCalls):
         self._process = process
         self._modes = dict(modes)
         self._rounds = 0
+
+    @property
+    def near(self) -> float:
+        """See `throughput.near_limit`; from all measurements of the process so far."""
+        return self._process.near
 
     def take(self, rounds: int, names: Sequence[str] | None = None) -> None:
         """Measure more rounds, of all modes or some, in reversed order every other round."""

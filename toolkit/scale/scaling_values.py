@@ -110,9 +110,11 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
                   for one in evidence.later],
         "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
         "rates": found.rates, "function": _function(found.loaded), "clean_seconds": evidence.clean_seconds,
-        "enough": evidence.enough, "one_core": evidence.one_core, "queued_share": found.queued_share,
-        "switches": found.switches, "measurements": found.measurements, "set_aside": found.set_aside,
-        "handoff": found.handoff and asdict(found.handoff), "seconds": found.seconds,
+        "enough": evidence.enough, "one_core": evidence.one_core, "far": evidence.far,
+        "queued_share": found.queued_share, "switches": found.switches, "measurements": found.measurements,
+        "set_aside": found.set_aside, "handoff": found.handoff and asdict(found.handoff),
+        "on_far_cpus": found.far and asdict(found.far) | {"of_ceiling": span_values(found.far.of_ceiling)},
+        "seconds": found.seconds,
     }
 
 
@@ -181,11 +183,10 @@ def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str
     trials = from_plain(list[dict[str, Any]], values.get("trials"), "trials")
     return {name: values.get(name) for name in names} | {
         "set_aside": values.get("set_aside", 0), "handoff": values.get("handoff"), "threads": threads,
-        "loaded": values.get("function"),
+        "loaded": values.get("function"), "far": _with_span(values.get("on_far_cpus"), "of_ceiling"),
         "evidence": _plain_evidence(values, threads),
         "judgement": {name: values.get(name) for name in ("verdict", "obstacle", "doubt")},
-        "trials": [each | {name: _plain_span(each.get(name)) for name in ("of_ceiling", "of_copies")}
-                   for each in trials]}
+        "trials": [_with_span(each, "of_ceiling", "of_copies") for each in trials]}
 
 
 def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any]:
@@ -194,7 +195,11 @@ def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any
     return {name: _plain_span(values.get(name)) for name in spans} | {
         "later": [{name: _plain_span(one.get(name)) for name in ("of_ceiling", "speedup")} for one in looks]} | {
         name: values.get(name) for name in ("clean_seconds", "enough")} | {
-        "one_core": values.get("one_core", False), "threads": threads}
+        "one_core": values.get("one_core", False), "far": values.get("far", False), "threads": threads}
+
+
+def _with_span(values: Any, *names: str) -> Any:
+    return values | {name: _plain_span(values.get(name)) for name in names} if isinstance(values, dict) else values
 
 
 def _plain_span(values: Any) -> Any:

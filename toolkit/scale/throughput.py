@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 UNDISTURBED = 0.03     # share of a chunk that its thread may have waited for a core
 COVERED = 0.95         # share of it in which every other thread ran undisturbed, too
+FAR = 2.0              # times the first decile of the times of a cache line
 GAP = 20_000           # nanoseconds between two chunks of a thread that count as none
 LEAST_CLEAN = 0.006    # seconds that one value needs: contrasts of a quarter are then beyond the noise
 
@@ -34,6 +36,7 @@ class CleanCalls:
     switches: int = 0       # voluntary ones
     collections: int = 0    # of the garbage collector
     one_core: int = 0       # measurements during which threads shared a core, as hyperthreads
+    handoff: float = 0.0    # longest time of a cache line from CPU to CPU, in nanoseconds; 0.0: not known
 
     @property
     def clean_seconds(self) -> float:
@@ -82,7 +85,9 @@ def clean_calls(answer: Mapping[str, Any]) -> CleanCalls:
     return CleanCalls(
         threads=len(rows), calls=chunks * answer["calls"], spent=spent, made=len(every) * answer["calls"],
         lasted=sum(row[1] - row[0] for row in every), queued=sum(row[3] for row in every),
-        switches=answer["switches"], collections=answer["collections"], one_core=int(answer["one_core"]))
+        switches=answer["switches"], collections=answer["collections"], one_core=int(answer["one_core"]),
+        # Of more than two threads, it is that of any two.
+        handoff=answer["handoff"] if len(rows) == 2 else 0.0)
 
 
 def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
@@ -94,9 +99,19 @@ def pooled(parts: Iterable[CleanCalls]) -> CleanCalls:
     all_parts = list(parts)
     if not all_parts:
         raise ValueError("no measurement to pool")
-    return CleanCalls(threads=all_parts[0].threads, **{
+    return CleanCalls(threads=all_parts[0].threads, handoff=max(each.handoff for each in all_parts), **{
         name: sum(getattr(each, name) for each in all_parts)
-        for name in CleanCalls.__slots__ if name != "threads"})
+        for name in CleanCalls.__slots__ if name not in {"threads", "handoff"}})
+
+
+def near_limit(handoffs: Iterable[float]) -> float:
+    """Return the time of a cache line up to which CPUs are near, in nanoseconds, from those that were measured.
+
+    Infinite if none was.  Where a host moves the CPUs of a virtual machine, sharing costs several times as much in some
+    moments as in others: docs/numbers.md.
+    """
+    ordered = sorted(each for each in handoffs if each)
+    return FAR * ordered[len(ordered) // 10] if ordered else inf
 
 
 def apart_or_all(parts: Iterable[CleanCalls]) -> list[CleanCalls]:

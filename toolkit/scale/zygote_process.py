@@ -18,7 +18,7 @@ from gilscope.toolkit.builds.local_projects import missing_import_advice
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess, SlowHelperError
-from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, apart_or_all, clean_calls, pooled
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, apart_or_all, clean_calls, near_limit, pooled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,6 +137,11 @@ class ZygoteClient(ABC):
         self.on_one_core = 0       # of the measurements of several threads
         self.handoffs: list[float] = []      # of the others: nanoseconds for a cache line from CPU to CPU
         self._names: dict[int, ProgramObject] = {}
+
+    @property
+    def near(self) -> float:
+        """See `throughput.near_limit`."""
+        return near_limit(self.handoffs)
 
     def measure(self, mode: CallMode, windows: float = WINDOWS[0]) -> CleanCalls:
         """Return the undisturbed calls of one measurement that lasts so many windows.

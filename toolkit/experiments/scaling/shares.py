@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.results import parameter
 from gilscope.toolkit.scale.judgement import LOST, Doubt, ScalingEvidence, ScalingVerdict, Span, verdict_of_many
-from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls
-from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, CpuPlacement, RoundCalls
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 MODES = (ONE, THREADS, PROCESSES)
-FIELDS = ("calls", "spent", "made", "lasted", "queued", "one_core")
+FIELDS = ("calls", "spent", "made", "lasted", "queued", "one_core", "handoff")
+OLDER = {"one_core": 0, "handoff": 0.0}      # results lack them
+HANDOFFS = frozenset(f"{mode}_handoff" for mode in (THREADS, PROCESSES))
 CAUSE = "cause"      # the parameter of cells that look for the cause; the others measure shares
 THREADS_OF = {ONE: 1, THREADS: WORKERS, PROCESSES: WORKERS}
 
@@ -71,6 +73,9 @@ class OperationShares:
             if "operation" in dict(cell.parameters) and not is_cause(cell):
                 self.operations.setdefault(parameter(cell, "operation"), {})[cell.build, parameter(cell, "data")] = cell
         self._shares: dict[Cell, OperationShare | None] = {}
+        self._near = near_limit(
+            float(value) for cell in self.cells for each in results.observations(cell)
+            for name, value in each.metrics if name in HANDOFFS and not isinstance(value, str))
 
     @property
     def cells(self) -> list[Cell]:
@@ -80,7 +85,7 @@ class OperationShares:
     def share(self, cell: Cell) -> OperationShare | None:
         """Return the share of a cell; None if it has no value."""
         if cell not in self._shares:
-            rounds = _round_calls(self.results, cell)
+            rounds = _round_calls(self.results, cell, self._near)
             self._shares[cell] = None if rounds is None else operation_share(rounds)
         return self._shares[cell]
 
@@ -135,16 +140,15 @@ def _contradict(one: ScalingVerdict, other: ScalingVerdict) -> bool:
     return {one in LOST, other in LOST} == {True, False} and ScalingVerdict.SCALES in {one, other}
 
 
-def _round_calls(results: Results, cell: Cell | None) -> RoundCalls | None:
+def _round_calls(results: Results, cell: Cell | None, near: float) -> RoundCalls | None:
     found: dict[str, dict[int, CleanCalls]] = {mode: {} for mode in MODES}
     for each in results.observations(cell):
         metrics = dict(each.metrics)
         for mode in MODES:
-            counts = {"one_core": 0} | {  # older results lack it
-                name: metrics[key] for name in FIELDS if (key := f"{mode}_{name}") in metrics}
-            if len(counts) == len(FIELDS) and all(isinstance(count, int) for count in counts.values()):
+            counts = OLDER | {name: metrics[key] for name in FIELDS if (key := f"{mode}_{name}") in metrics}
+            if len(counts) == len(FIELDS) and not any(isinstance(count, str) for count in counts.values()):
                 found[mode][each.round] = CleanCalls(threads=THREADS_OF[mode], **counts)  # type: ignore[arg-type]
-    return RoundCalls(found) if found[THREADS] and found[PROCESSES] else None
+    return RoundCalls(found, near) if found[THREADS] and found[PROCESSES] else None
 
 
 def _evidence(rounds: RoundCalls) -> ScalingEvidence:
@@ -156,7 +160,7 @@ def _evidence(rounds: RoundCalls) -> ScalingEvidence:
         threads=WORKERS, clean_seconds=rounds.clean_seconds(compared), enough=enough,
         of_ceiling=rounds.span(PROCESSES, THREADS),
         speedup=rounds.span_on_cores(ONE, THREADS) if seldom else rounds.span(ONE, THREADS), ceiling=None,
-        one_core=rounds.on_one_core,
+        one_core=rounds.placement is CpuPlacement.ONE_CORE, far=rounds.placement is CpuPlacement.FAR,
         disturbed=rounds.span_on_cores(PROCESSES, THREADS) if seldom else None)
 
 
