@@ -277,7 +277,7 @@ def test_time_of_a_cache_line_tells_how_far_the_cpus_are_apart():
     handoff = HandoffTimes(median=33.4, lo=31.2, hi=36.0)
     told = "A cache line takes 33 ns between the CPUs of the threads (31 to 36 in most measurements)."
     assert told in said(handoff=handoff)
-    assert "cache line takes" not in said(handoff=handoff, queued_share=0.5)      # neighbours take the cores meanwhile, too
+    assert "cache line takes" not in said(handoff=handoff, queued_share=0.5)      # neighbours take the cores, too
     evidence = replace(slower_investigation().evidence, far=True)
     assert "Most of the time they were farther apart than in other moments" in said(handoff=handoff, evidence=evidence)
 

@@ -348,8 +348,8 @@ def _in_short(each: BuildScaling) -> str:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
                 f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")
     if verdict is ScalingVerdict.SCALES and (far := _loss_on_far_cpus(found)) is not None:
-        return (f"{each.label}: {verdict.value}, but reached {far.ratio:.2f} of the ceiling while the CPUs were farther "
-                "apart.")
+        return (f"{each.label}: {verdict.value}, but reached {far.ratio:.2f} of the ceiling while the CPUs were "
+                "farther apart.")
     if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.label}: {verdict.value}{unknown}."
