@@ -388,6 +388,21 @@ def test_trial_on_one_core_shows_no_gain():
     assert [each.outcome for each in answer.trials] == [RepairOutcome.FEW_CLEAN]
 
 
+def test_cause_that_a_wide_interval_leaves_open_is_measured_longer():
+    @dataclass
+    class Unsteady(PlantedProcess):
+        unsteady: int = 40      # measurements
+
+        def measure_cleanly(self, mode):
+            self.other_loss = 12_000.0 + 4_000.0 * mode.everything * (
+                self.measurements % 3 - 1) * (self.measurements < self.unsteady)
+            return super().measure_cleanly(mode)
+
+    steady, answer = found(Unsteady, unsteady=0), found(Unsteady)
+    assert steady.judgement.obstacle is answer.judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS
+    assert answer.measurements > steady.measurements
+
+
 def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_quite_quiet():
     class Disturbed(PlantedProcess):
         def measure_cleanly(self, mode):

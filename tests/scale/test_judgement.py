@@ -102,14 +102,18 @@ def test_one_slow_moment_of_the_processes_is_no_low_ceiling():
     low = evidence(0.95, 1.0, ceiling=1.2, speedup=1.2)
     assert judge(low).obstacle is Obstacle.HARDWARE
     for name in ("speedup", "ceiling"):
-        assert judge(replace(low, **{name: wide})).obstacle is Obstacle.NONE
+        assert judge(replace(low, **{name: wide})) == Judgement(
+            verdict=SCALES, obstacle=Obstacle.UNKNOWN, doubt=Doubt.HARDWARE)
+    far_from_low = replace(wide, ratio=1.55)
+    assert judge(replace(low, ceiling=far_from_low)) == Judgement(verdict=SCALES, obstacle=Obstacle.NONE)
 
 
 def test_hardware_is_blamed_only_if_later_looks_agree():
     low = Judgement(verdict=SCALES, obstacle=Obstacle.HARDWARE)
-    for speedup, obstacle in ((1.2, Obstacle.HARDWARE), (1.3, Obstacle.NONE)):      # of 1.4, with an interval of 10 %
+    opened = replace(low, obstacle=Obstacle.UNKNOWN, doubt=Doubt.HARDWARE)
+    for speedup, told in ((1.2, low), (1.3, opened)):      # of 1.4, with an interval of 10 %
         later = tuple(LaterLook(of_ceiling=span(1.0), speedup=span(each)) for each in (1.1, speedup))
-        assert after_later_looks(low, evidence(0.95, 1.0, ceiling=1.2, later=later)) == replace(low, obstacle=obstacle)
+        assert after_later_looks(low, evidence(0.95, 1.0, ceiling=1.2, speedup=1.2, later=later)) == told
 
 
 def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():

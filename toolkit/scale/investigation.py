@@ -53,6 +53,8 @@ ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict
 LONG_CALL = 0.02          # seconds; with such a one, each limit is twice as long
 CAUSE_ROUNDS = 3
+CAUSE_LOOKS = 4           # at the cause, as long as an interval leaves it open
+OPEN_CAUSES = frozenset({Doubt.CONTRAST, Doubt.COLLECTOR})
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
 LEAST_HANDOFFS = 5        # that deciles are of
@@ -274,17 +276,22 @@ class _Investigator:
         return ObjectSampler(self._process, self._threads, 1 - rounds.total(THREADS).queued_share)
 
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
-        rounds.take(CAUSE_ROUNDS, [name for name in self._modes if name != ONE] + [NO_COLLECTOR])
+        compared = [name for name in self._modes if name != ONE] + [NO_COLLECTOR]
+        rounds.take(CAUSE_ROUNDS, compared)
         sampler = self._sampler(rounds)
         seen = sampler.sample()
         locks = contended_locks(seen)
-        no_collector = rounds.span(THREADS, NO_COLLECTOR)
-        beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        evidence = replace(
-            self._evidence(rounds), locks=locks, no_collector=no_collector,
-            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
-            on_cores=sampler.on_cores)
-        judgement = judge(evidence)
+        for look in range(CAUSE_LOOKS):
+            if look:
+                rounds.take(CAUSE_ROUNDS, compared)
+            beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
+            evidence = replace(
+                self._evidence(rounds), locks=locks, no_collector=rounds.span(THREADS, NO_COLLECTOR),
+                immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
+                on_cores=sampler.on_cores)
+            judgement = judge(evidence)
+            if judgement.doubt not in OPEN_CAUSES or self._is_late():
+                break
         if judgement.obstacle is Obstacle.COLLECTOR:
             evidence = self._without_collector_again(evidence)
             judgement = judge(evidence)

@@ -24,6 +24,7 @@ MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a bu
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 QUIET = 0.8            # share of the threads' time in which they had cores
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
+NEARLY_LOW = 0.75      # the same if it is near enough to leave it open whether the hardware is the limit
 HALF_EXPLAINED = 0.5   # share of the loss: counts that may explain so much are not acquitted
 EXPLAINS = 0.6         # share of the loss that a cause must explain: a named set, of what everything immortal gains
 SURPRISING = 1.5       # times: so much cannot be the cost of counts that nobody contends for
@@ -68,6 +69,7 @@ class Doubt(StrEnum):
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
     RESULTS = "results-change"           # results differ with everything immortal
+    HARDWARE = "hardware-open"           # threads reach a ceiling that may be low
     ONE_CORE = "one-core"                # threads ran as hyperthreads of one core, which hides contention
 
 
@@ -137,7 +139,8 @@ def judge(evidence: ScalingEvidence) -> Judgement:
         counts = doubt is Doubt.NEAR and _obstacle(evidence)[0] is Obstacle.COUNTS
         return Judgement(verdict=verdict, obstacle=Obstacle.COUNTS if counts else Obstacle.UNKNOWN, doubt=doubt)
     if verdict is ScalingVerdict.SCALES:
-        return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if _ceiling_is_low(evidence) else Obstacle.NONE)
+        return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE) if _ceiling_is_low(evidence) else (
+            _maybe_limited(evidence))
     if not evidence.enough:      # nothing else can be told without enough clean time
         return Judgement(verdict=verdict, obstacle=Obstacle.LOCK)
     obstacle, doubt = _obstacle(evidence)
@@ -158,7 +161,7 @@ def after_later_looks(judgement: Judgement, evidence: ScalingEvidence) -> Judgem
         return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.DISAGREE)
     if judgement.obstacle is Obstacle.HARDWARE and not all(
             each.speedup.hi < LEAST_CEILING * evidence.threads for each in evidence.later):
-        return replace(judgement, obstacle=Obstacle.NONE)
+        return _maybe_limited(evidence)
     if judgement.verdict is ScalingVerdict.SLOWER and ScalingVerdict.PLATEAUS in later:
         return replace(judgement, verdict=ScalingVerdict.PLATEAUS)
     return judgement
@@ -242,6 +245,14 @@ def _ceiling_is_low(evidence: ScalingEvidence) -> bool:
     least = LEAST_CEILING * evidence.threads
     # Both: one slow moment of the processes is no low ceiling.
     return all(span is not None and span.hi < least for span in (evidence.ceiling, evidence.speedup))
+
+
+def _maybe_limited(evidence: ScalingEvidence) -> Judgement:
+    """Return the judgement of threads that scale where a low ceiling is not shown; near to one, it is open."""
+    least = NEARLY_LOW * evidence.threads
+    low = all(span is not None and span.ratio < least for span in (evidence.ceiling, evidence.speedup))
+    return Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.UNKNOWN if low else Obstacle.NONE,
+                     doubt=Doubt.HARDWARE if low else None)
 
 
 def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:

@@ -137,6 +137,8 @@ DOUBTS = {
                      "measured, or its interval is too wide; try again on a quieter machine",
     Doubt.DISAGREE: "measurements seconds apart give different answers: the share is near 0.8, or the machine "
                    "changes, as a virtual one does whose host moves its cores; measure again, or on another one",
+    Doubt.HARDWARE: "threads reach the ceiling, and whether the hardware keeps it low cannot be told: try again on a "
+                    "quieter machine, or with more threads",
     Doubt.ONE_CORE: "threads ran as hyperthreads of one core, whose common caches hide contention: on cores of their "
                     "own they may lose more; measure no more threads than there are cores, or again later if the host "
                     "of a virtual machine may move its CPUs",
