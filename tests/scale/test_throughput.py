@@ -97,6 +97,20 @@ def test_round_on_far_cpus_is_left_out_where_enough_others_were_near():
     assert few.span(PROCESSES, THREADS).ratio == pytest.approx(0.32, abs=0.02)
 
 
+def test_near_measurements_count_alone_if_enough_rounds_have_them_in_common():
+    """Where CPUs move within rounds, each mode may have been near in other rounds than the next."""
+    def timed(calls, near):
+        return {number: CleanCalls(threads=2, calls=calls + 7 * number, spent=200 * MS, lasted=200 * MS,
+                                   handoff=26.0 if number in near else 160.0) for number in range(8)}
+
+    apart = RoundCalls({PROCESSES: timed(1000, {0, 1, 2, 3}), THREADS: timed(500, {4, 5, 6, 7})}, 52.0)
+    assert apart.placement is CpuPlacement.FAR
+    assert apart.span(PROCESSES, THREADS) is not None
+    common = RoundCalls({PROCESSES: timed(1000, {0, 1, 2, 3}), THREADS: timed(500, {1, 2, 3, 4})}, 52.0)
+    assert common.placement is CpuPlacement.NEAR
+    assert common.span(PROCESSES, THREADS) is not None
+
+
 def test_nothing_is_far_where_no_time_is_known():
     assert near_limit([]) == near_limit([0.0]) == inf
 

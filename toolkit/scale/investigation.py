@@ -290,7 +290,7 @@ class _Investigator:
                 immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
                 on_cores=sampler.on_cores)
             judgement = judge(evidence)
-            if judgement.doubt not in OPEN_CAUSES or self._is_late():
+            if (judgement.doubt not in OPEN_CAUSES and not evidence.far) or self._is_late():
                 break
         if judgement.obstacle is Obstacle.COLLECTOR:
             evidence = self._without_collector_again(evidence)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.zygote_process import ZygoteClient
 
 ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
+LEAST_ROUNDS = 3          # that a ratio is of
 LEAST_OF_QUOTA = 0.4      # a value with less of the clean time that it needs is biased upward, and is left out
 
 
@@ -67,11 +68,13 @@ class RoundCalls:
     def placement(self) -> CpuPlacement:
         """Return the placement that decides which measurements count."""
         near = self.near
-        several = [[*by_round.values()] for by_round in self._found.values()
-                   if any(each.threads > 1 for each in by_round.values())]
+        several = [by_round for by_round in self._found.values() if any(each.threads > 1 for each in by_round.values())]
         for placement in (CpuPlacement.NEAR, CpuPlacement.FAR):
-            counted = [[each for each in calls if _counts(each, placement, near)] for calls in several]
-            if counted == several or all(map(_is_enough, counted)):
+            lost = {number for by_round in several for number, calls in by_round.items()
+                    if not _counts(calls, placement, near)}
+            # What is compared must have rounds in common.
+            whole = [[calls for number, calls in by_round.items() if number not in lost] for by_round in several]
+            if not lost or all(len(calls) >= LEAST_ROUNDS and _is_enough(calls) for calls in whole):
                 return placement
         return CpuPlacement.ONE_CORE
 
