@@ -1,7 +1,8 @@
 """Count how often `gilscope scale` names what keeps planted programs from scaling: all, or those that are named.
 
 Prints a line for each as it comes: right, unsure, scales (the build may cure it, or the loss is small here) or WRONG by
-`tests/corpus/scaling/truth.json`, with the verdict and the objects.  Without a free machine, more are unsure.  In the
+`tests/corpus/scaling/truth.json`, with the verdict and the objects, the nanoseconds that a cache line took from CPU to
+CPU, and how many measurements did not count because it took longer.  Without a free machine, more are unsure.  In the
 end it counts how the answers of a program's runs go together, the processes that were forked and those that died, and
 says what a pass of the sampler over all objects cost.
 
@@ -46,7 +47,7 @@ def main() -> None:
     children, died = ChildCounts(), 0
     machine = MachineLock(alone=False, waiting=lambda: None)
     seconds = []
-    print(f"{'program':18}{'worth':8}{'seconds':>7} {'of ceiling':>10} {'immortal':>8} {'queued':>6}  answer")
+    print(f"{'program':18}{'worth':8}{'seconds':>7} {'of ceiling':>10} {'immortal':>8} {'queued':>6} {'ns':>4} {'far':>4}  answer")
     for name in args.names or known:
         answers: list[ScalingInvestigation] = []
         for _ in range(args.runs):
@@ -71,7 +72,8 @@ def main() -> None:
                      objects, also and f"also {also}",
                      "" if found.explained is None else f"explains {found.explained:.0%}"]
             print(f"{name:18}{worth:8}{seconds[-1]:7.0f} {f'{ceiling.ratio:.2f}' if ceiling else '-':>10} "
-                  f"{f'{immortal.ratio:.2f}' if immortal else '-':>8} {found.queued_share:6.2f}  "
+                  f"{f'{immortal.ratio:.2f}' if immortal else '-':>8} {found.queued_share:6.2f} "
+                  f"{f'{found.handoff.median:.0f}' if found.handoff else '-':>4} {found.far.count if found.far else 0:4}  "
                   f"{'; '.join(filter(None, words))}", flush=True)
     median = statistics.median_high(seconds) if seconds else 0.0
     print(f"{build.label}: {', '.join(f'{count} {worth}' for worth, count in counts.items())}; median {median:.0f} s, "
