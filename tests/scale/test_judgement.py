@@ -111,9 +111,16 @@ def test_one_slow_moment_of_the_processes_is_no_low_ceiling():
 def test_hardware_is_blamed_only_if_later_looks_agree():
     low = Judgement(verdict=SCALES, obstacle=Obstacle.HARDWARE)
     opened = replace(low, obstacle=Obstacle.UNKNOWN, doubt=Doubt.HARDWARE)
-    for speedup, told in ((1.2, low), (1.3, opened)):      # of 1.4, with an interval of 10 %
+    for speedup, told in ((1.2, low), (1.35, low), (1.45, opened)):      # of 1.4, with an interval of 10 %
         later = tuple(LaterLook(of_ceiling=span(1.0), speedup=span(each)) for each in (1.1, speedup))
         assert after_later_looks(low, evidence(0.95, 1.0, ceiling=1.2, speedup=1.2, later=later)) == told
+
+
+@pytest.mark.parametrize(("speedup", "verdict"), [(0.6, SLOWER), (0.92, SLOWER), (0.97, PLATEAUS)])
+def test_threads_are_slower_than_one_unless_a_later_look_is_not(speedup, verdict):
+    slower = Judgement(verdict=SLOWER, obstacle=Obstacle.COUNTS)
+    later = (LaterLook(of_ceiling=span(0.4), speedup=span(speedup)),)      # with an interval of 10 %
+    assert after_later_looks(slower, evidence(0.4, 2.0, speedup=0.7, later=later)) == replace(slower, verdict=verdict)
 
 
 def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():

@@ -159,10 +159,11 @@ def after_later_looks(judgement: Judgement, evidence: ScalingEvidence) -> Judgem
         return Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.DISAGREE)
     if judgement.verdict in LOST and ScalingVerdict.SCALES in later:
         return replace(judgement, verdict=ScalingVerdict.UNSURE, doubt=Doubt.DISAGREE)
-    if judgement.obstacle is Obstacle.HARDWARE and not all(
-            each.speedup.hi < LEAST_CEILING * evidence.threads for each in evidence.later):
+    # Looks are short: a wide interval denies nothing.
+    most = max((each.speedup.ratio for each in evidence.later), default=0.0)
+    if judgement.obstacle is Obstacle.HARDWARE and most >= LEAST_CEILING * evidence.threads:
         return _maybe_limited(evidence)
-    if judgement.verdict is ScalingVerdict.SLOWER and ScalingVerdict.PLATEAUS in later:
+    if judgement.verdict is ScalingVerdict.SLOWER and most >= SLOWER:
         return replace(judgement, verdict=ScalingVerdict.PLATEAUS)
     return judgement
 
