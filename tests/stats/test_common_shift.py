@@ -10,6 +10,7 @@ from gilscope.toolkit.stats.common_shift import (
     BuildWorkload,
     common_shift,
     most_moved,
+    weighted_median,
     without_shift,
 )
 from gilscope.toolkit.stats.noise import pool_noise
@@ -19,8 +20,11 @@ from tests.stats.matrix import two_runs
 
 
 def made(effects, *, error=0.005, rounds=8, builds=("3.14",)):
-    """Return ratios and places of cells, one for each of `effects` by workload and build, without noise."""
-    def level(center):
+    """Return ratios and places of cells, one for each of `effects` by workload and build, without noise.
+
+    `error` is that of all workloads, or by workload.
+    """
+    def level(center, error):
         part = ErrorPart(square=error**2, freedom=20)
         return RunLevel(center=center, rounds=rounds, own=part, usual=part, machine=part, kept=0.9)
 
@@ -30,14 +34,15 @@ def made(effects, *, error=0.005, rounds=8, builds=("3.14",)):
         for build, several in by_build.items():
             for n, effect in enumerate(several if isinstance(several, list) else [several] * 3):
                 key = f"{workload} {build} {n}"
-                ratios[key] = UnpairedRatio(before=level(0.0), after=level(-effect))
+                errors = error[workload] if isinstance(error, dict) else error
+                ratios[key] = UnpairedRatio(before=level(0.0, errors), after=level(-effect, errors))
                 places[key] = BuildWorkload(workload=workload, build=build)
     return ratios, places
 
 
 def words(ratios, places, confidence=0.999):
     shift = common_shift(ratios, places, "wall")
-    rest = without_shift(ratios, places, shift.basis, len(ratios)) if shift else {}
+    rest = without_shift(ratios, places, shift.basis if shift else None, len(ratios))
     return {key: verdict_for(each.ratio, each.between(confidence), each.floor)
             for key, each in {**ratios, **rest}.items()}
 
@@ -62,6 +67,33 @@ def test_workload_that_moved_much_more_is_named():
     assert named(ratios, places, "slower") == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
     ratios, places = made({"a": -0.05, "b": -0.05, "c": -0.05, "d": -0.05, "e": 0.2})
     assert named(ratios, places, "faster") == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
+
+
+UNEVEN = {"a": 0.004, "b": 0.004, "c": 0.06, "d": 0.06}
+
+
+def test_shift_that_noisy_workloads_hide_gives_the_others_no_verdict():
+    ratios, places = made({"a": -0.05, "b": -0.05, "c": 0.02, "d": -0.03}, error=UNEVEN)
+    assert common_shift(ratios, places, "wall") is None
+    assert verdict_for(ratios["a 3.14 0"].ratio, ratios["a 3.14 0"].between(0.95), 0.0) == "slower"
+    assert named(ratios, places, "slower") == set()
+
+
+def test_precise_workload_that_did_not_move_shows_that_the_machine_did_not_beside_noisy_ones():
+    ratios, places = made({"a": -0.15, "b": 0.0, "c": 0.02, "d": -0.03}, error=UNEVEN)
+    assert named(ratios, places, "slower") == {"a 3.14 0", "a 3.14 1", "a 3.14 2"}
+
+
+def test_what_is_the_same_needs_no_other_workload():
+    ratios, places = made(dict.fromkeys("abcd", 0.0), error=0.002)
+    assert set(words(ratios, places).values()) == {"same"}
+
+
+@pytest.mark.parametrize(("values", "median"), [
+    ([(3.0, 1.0), (1.0, 1.0), (2.0, 1.0)], 2.0), ([(4.0, 2.0), (1.0, 2.0), (2.0, 2.0), (3.0, 2.0)], 2.5),
+    ([(1.0, 5.0)], 1.0), ([(1.0, 1.0), (2.0, 1000.0), (9.0, 1.0)], 2.0), ([(1.0, 3.0), (2.0, 1.0)], 1.25)])
+def test_median_goes_by_weights(values, median):
+    assert weighted_median(values) == pytest.approx(median)
 
 
 def test_workload_that_hardly_moved_where_all_others_did_is_not_called_faster():

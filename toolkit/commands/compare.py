@@ -48,8 +48,8 @@ UNFINISHED = 3  # exit code: --fail-on could judge no cell
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Rounds of
-two runs cannot be paired, so their intervals are wider, and the machine may have changed in between: if the
-workloads may have moved together (a common shift), cells that moved no more than the rest get no verdict. If the code
+two runs cannot be paired, so their intervals are wider, and the machine may have changed in between: the workloads may
+have moved together (a common shift), so cells that do not surely differ from the rest get no verdict. If the code
 still exists, --again measures both sides again, interleaved; this separates code from machine. Runs of a fleet are
 compared host by host, and over all hosts.
 """
@@ -80,9 +80,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
                              "judged (default: never). A cell counts only if its whole confidence interval exceeds "
-                             "PERCENT and the difference exceeds the noise floor. For two runs with a common shift, "
-                             "it must hold both with and without the shift. Prints how many cells were not judged. "
-                             "Use it in CI, with --again if you compare two runs.")
+                             "PERCENT and the difference exceeds the noise floor. For two runs of several "
+                             "workloads, it must hold both with and without their common shift. Prints how many cells "
+                             "were not judged. Use it in CI, with --again if you compare two runs.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",
                        help="Measure both sides of two runs again, interleaved in one new run, and compare that. Use "
@@ -151,7 +151,7 @@ def gate_lines(gate: Gate) -> list[str]:
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
     noisy, one_sided, empty = len(gate.undecided) - gate.shifted, len(gate.one_sided), len(gate.empty)
     reasons = [
-        f"{gate.shifted} cannot be told from the common shift" if gate.shifted else "",
+        f"{gate.shifted} cannot be told from a common shift" if gate.shifted else "",
         f"{noisy} {inflect(noisy, 'is', 'are')} too noisy to exclude more than {limit}" if noisy else "",
         f"{one_sided} {inflect(one_sided, 'has', 'have')} values on one side only" if one_sided else "",
         f"{empty} {inflect(empty, 'has', 'have')} nothing to compare" if empty else "",

@@ -75,7 +75,7 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     unclear = [*undecided, *(each.speedup for each in open_ if each.speedup is not None)]
     doubts: dict[Doubt, None] = dict.fromkeys(each.why for each in open_)
     if undecided:
-        doubts.setdefault("noise")
+        doubts.setdefault("noise" if any(each.judgeable for each in undecided) else "rounds")
     if "rounds" in doubts:
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
@@ -217,6 +217,8 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
             yield _noise_remedy([_rounds_of_run(each, run) for each in unclear], run)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
+            if rounds <= run.rounds_done:      # values that do not vary: no round tells more
+                return
             yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
 
 

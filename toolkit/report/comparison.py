@@ -150,7 +150,8 @@ def _legend(
            "quotient.")
     yield from verdict_lines(margin)
     if any(each.comparison and _is_from_shift(each.comparison, margin) for each in contrasts):
-        yield f"cannot tell {FROM_SHIFT}: it would have a verdict if the two runs had no common shift."
+        yield (f"cannot tell {FROM_SHIFT}: it would have a verdict if it were known that the two runs have no common "
+               "shift.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield f"Verdicts use wider intervals than the printed ones: {_family_text(contrasts, again=again)}."
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
@@ -317,7 +318,7 @@ def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:
         parts.append(f"{counts[SpeedVerdict.SAME]} same (within {margin * 100:g} %)")
     if counts[SpeedVerdict.CANNOT_TELL]:
         shifted = sum(_is_from_shift(each.comparison, margin) for each in contrasts if each.comparison is not None)
-        more = f" ({shifted} from the common shift)" if shifted else ""
+        more = f" ({shifted} from a common shift)" if shifted else ""
         parts.append(f"{counts[SpeedVerdict.CANNOT_TELL]} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
     return f"{compared} {missing} not compared." if missing else compared

@@ -11,12 +11,12 @@ from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Se
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
-    TOO_NOISY,
     beside,
     gain_form,
     interval_text,
     lacking_text,
     limits_text,
+    no_answer_text,
     price_text,
     ratio_number,
     undecided_text,
@@ -260,9 +260,12 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     if undecided := [f"for {name} ({text}){beside(found[name])}" if named else text + beside(found[name])
                      for name, text in limits.items() if text]:
         parts.append(f"undecided{'' if named else ','} {', '.join(undecided)}")
-    if noisy := [name + beside(found[name]) if named else beside(found[name])
-                 for name, text in limits.items() if not text]:
-        parts.append(TOO_NOISY + (f" for {list_text(noisy)}" if named else "".join(noisy)))
+    unsaid: dict[str, list[str]] = {}      # cells by the reason
+    for name, text in limits.items():
+        if not text:
+            unsaid.setdefault(no_answer_text(found[name]), []).append(
+                name + beside(found[name]) if named else beside(found[name]))
+    parts += [why + (f" for {list_text(names)}" if named else "".join(names)) for why, names in unsaid.items()]
     return "; ".join(parts)
 
 

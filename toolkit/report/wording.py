@@ -233,13 +233,19 @@ def beside(comparison: Comparison) -> str:
 
 
 TOO_NOISY = "too noisy to say"
+NOISE_UNKNOWN = "unknown, since the noise is"
+
+
+def no_answer_text(comparison: Comparison) -> str:
+    """Return why an interval says nothing."""
+    return NOISE_UNKNOWN if comparison.floor is None else TOO_NOISY
 
 
 def undecided_text(comparison: Comparison) -> str:
     """Return what a comparison without a verdict excludes: "undecided, between 0.90x and 2.20x"."""
     lo, hi = comparison.between
     if not _says_something(lo, hi):
-        return TOO_NOISY
+        return no_answer_text(comparison)
     return f"undecided, between {low_end(lo)}x and {high_end(hi)}x"
 
 

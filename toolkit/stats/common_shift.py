@@ -8,13 +8,15 @@ and also if the builds or the code did.  The numbers do not tell the two apart, 
   the same work on a build that did not move shows that the machine did not change.  It errs on the side of withholding
   verdicts: if one or half of the workloads moved, it often finds a shift, too.  That most of them moved is another
   question, for the words of the report: a partial conjunction, at least u of n, u being a majority.
-- How far?  The shift is the median over workloads.  Workloads do not respond equally to a machine, so their scatter is
-  part of the uncertainty; few workloads hardly show it, so it is moderated by what is typical.
+- How far?  The shift is the median over workloads, weighted by how precise they are.  Workloads do not respond equally
+  to a machine, so their scatter is part of the uncertainty; few workloads hardly show it, so it is moderated by what is
+  typical.
 - What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be
   compared with itself.
 
-A verdict must hold whether none or all of the shift is the machine's: its interval covers both.  With one or two
-workloads that moved, nothing estimates the shift, and the interval allows for a typical one instead.
+A verdict must hold whether none or all of the shift is the machine's: its interval covers both, also where the first
+test finds no shift, as it has little power if workloads are noisy.  With one or two workloads that moved, nothing
+estimates the shift, and the interval allows for a typical one instead.
 
 Sources: Wilkinson (1951), "A Statistical Consideration in Psychological Research" (whether they may have moved);
 Benjamini & Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An Improved
@@ -129,6 +131,7 @@ class ShiftedRatio:
     shift: ErrorPart            # the error by the shift
     cells: int                  # that are judged together
     workloads: int              # that share the shift
+    found: bool                 # there is one; otherwise it is not excluded
 
     @property
     def ratio(self) -> float:
@@ -168,6 +171,8 @@ class ShiftedRatio:
         together = confidence ** (self.cells / self.workloads)
         rest = not_excluded(exp(self.center), self.remaining(confidence, together), self.floor)
         raw = self.raw.between(confidence)
+        if not self.found and raw[0] <= 1 <= raw[1]:      # a difference that nobody sees needs no other explanation
+            return raw
         return min(raw[0], rest[0]), max(raw[1], rest[1])
 
     def allowance(self, confidence: float) -> ShiftAllowance:
@@ -205,18 +210,24 @@ def common_shift[Key: Hashable](
 
 
 def without_shift[Key: Hashable](
-    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], basis: ShiftBasis, cells: int,
+    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], basis: ShiftBasis | None, cells: int,
 ) -> dict[Key, ShiftedRatio]:
-    """Return each ratio without the shift of the other workloads.
+    """Return each ratio without the shift of the other workloads; none if nothing is known of it.
 
     Args:
-        ratios: Those that the shift was found in.
+        ratios: Those of `common_shift`.
         places: The workload and the build of each.
-        basis: What the shift is known by.
+        basis: What the shift is known by; None if none was found, which does not exclude one: two noisy workloads hide
+            the shift of two others.  Then a workload has moved as far as on the build on which it moved least.
         cells: The number of cells that are judged together.
     """
     blocks = _blocks(ratios, places)
     names = dict.fromkeys(each.workload for each in blocks)
+    if basis is None:
+        if len(names) == 1:
+            return {}
+        blocks = [min((each for each in blocks if each.workload == name), key=lambda each: abs(each.center))
+                  for name in names]
     others = {name: [each for each in blocks if each.workload != name] for name in names}
     shifts: dict[str, tuple[float, ErrorPart]] = {}
     for name, rest in others.items():
@@ -227,8 +238,8 @@ def without_shift[Key: Hashable](
             shifts[name] = found.center, ErrorPart(square=found.scatter + found.error, freedom=found.freedom)
     return {
         key: ShiftedRatio(
-            raw=ratio, basis=basis, center=ratio.log - shifts[places[key].workload][0],
-            shift=shifts[places[key].workload][1], cells=cells, workloads=len(names))
+            raw=ratio, basis=basis or ShiftBasis.WORKLOADS, center=ratio.log - shifts[places[key].workload][0],
+            shift=shifts[places[key].workload][1], cells=cells, workloads=len(names), found=basis is not None)
         for key, ratio in ratios.items() if places[key].workload in shifts
     }
 
@@ -296,31 +307,56 @@ def most_moved(chances: Sequence[float]) -> bool:
     return min(chance * len(largest) / rank for rank, chance in enumerate(largest, 1)) <= (1 - CONFIDENCE) / 2
 
 
-def _workloads(blocks: Iterable[_Block]) -> list[WorkloadShift]:
-    """Return the movement of each workload, the mean over its builds, whose rounds are the same."""
+def weighted_median(values: Iterable[tuple[float, float]]) -> float:
+    """Return the median of values with weights, interpolated, so that a small change of weights changes it little.
+
+    With equal weights, it is the median.
+    """
+    ordered = sorted(values)
+    half = sum(weight for _, weight in ordered) / 2
+    below, last, place = 0.0, ordered[0][0], 0.0
+    for value, weight in ordered:
+        middle = below + weight / 2
+        if middle >= half:
+            return value if middle == place else last + (value - last) * (half - place) / (middle - place)
+        below, last, place = below + weight, value, middle
+    return last
+
+
+def _by_workload(blocks: Iterable[_Block]) -> dict[str, list[_Block]]:
     found: dict[str, list[_Block]] = {}
     for each in blocks:
         found.setdefault(each.workload, []).append(each)
+    return found
+
+
+def _workloads(blocks: Iterable[_Block]) -> list[WorkloadShift]:
+    """Return the movement of each workload, the mean over its builds, whose rounds are the same."""
     return [
         WorkloadShift(
             workload=name, center=fmean(each.center for each in own),
             half=half_width([max((each.error for each in own), key=lambda part: part.square)], CONFIDENCE))
-        for name, own in found.items()
+        for name, own in _by_workload(blocks).items()
     ]
 
 
 def _centre(blocks: Sequence[_Block]) -> _Centre:
-    """Return the centre of workloads, each counted once, and how they scatter around it."""
-    workloads = _workloads(blocks)
-    count = len(workloads)
-    center = median(each.center for each in workloads)
-    distance = median(abs(each.center - center) for each in blocks) / NORMAL_MAD
-    errors = fmean(each.error.square for each in blocks)
+    """Return the centre of workloads and how they scatter around it; each counts as much as it is precise."""
+    workloads = _by_workload(blocks)
+    weights = {name: 1 / (fmean(each.error.square for each in own) + TYPICAL_SCATTER**2)
+               for name, own in workloads.items()}
+    # The number of equally precise workloads that would say as much (Kish 1965).
+    count = sum(weights.values()) ** 2 / sum(weight**2 for weight in weights.values())
+    center = weighted_median([(fmean(each.center for each in own), weights[name]) for name, own in workloads.items()])
+    of_blocks = [weights[each.workload] / len(workloads[each.workload]) for each in blocks]
+    distance = weighted_median([(abs(each.center - center), weight)
+                                for each, weight in zip(blocks, of_blocks, strict=True)]) / NORMAL_MAD
+    errors = sum(weight * each.error.square for each, weight in zip(blocks, of_blocks, strict=True)) / sum(of_blocks)
     # Workloads respond in proportion to a small shift.  In a large one, some hardly move and others double their time.
     typical = max(TYPICAL_SCATTER, (PROPORTIONAL + GROWTH * abs(center)) * abs(center)) ** 2
-    freedom = max((count - 1) / MEDIAN, 1.0) if count > 1 else 0.0
+    freedom = max((count - 1) / MEDIAN, min(count - 1, 1.0))
     moderated = (PRIOR * (typical + errors) + freedom * distance**2) / (PRIOR + freedom)
     # Workloads that scatter widely are believed at once: the typical scatter must not talk it down.
     total = max(moderated, distance**2)
-    times = (MEDIAN if count > 2 else 1.0) / count  # the median of two is their mean
+    times = (1 + (MEDIAN - 1) * min(max(count - 2, 0.0), 1.0)) / count  # the median of two is their mean
     return _Centre(center=center, scatter=max(total - errors, typical), error=total * times, freedom=PRIOR + freedom)

@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
         "  gilscope run countdown --task-length 1ms,10ms,100ms    # from which length does each model pay?\n"
         "  gilscope run --resume mylabel\n"
-        "  gilscope run --quick --sessions 3 --every 2h           # numbers that hold at another hour\n"
+        "  gilscope run --quick --sessions 3 --every 2h           # intervals that include how hours differ\n"
         "  gilscope run --add-session mylabel                     # the same, one more session now",
     )
     parser.add_argument(

@@ -137,16 +137,16 @@ def add_effort(group: Any) -> None:
         action="store_const",
         const="rigorous",
         dest="preset",
-        help=f"Measure numbers to publish: {PRESETS['rigorous'].rounds} rounds of size {PRESETS['rigorous'].size}. All "
-        "workloads take hours, so name some.",
+        help=f"Measure narrow intervals: {PRESETS['rigorous'].rounds} rounds of size {PRESETS['rigorous'].size}. All "
+        "workloads take hours, so name some. To publish numbers of more than one hour, add --sessions.",
     )
     group.add_argument(
         "--rounds",
         metavar="N",
         type=positive,
         help=f"Measure N rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). "
-        "Intervals shrink with the square root of N. Every cell gets all rounds, unless --budget or --resolution ends "
-        "it earlier.",
+        "Intervals shrink with the square root of N, if rounds are independent. Every cell gets all rounds, unless "
+        "--budget or --resolution ends it earlier.",
     )
     group.add_argument(
         "--budget",
@@ -180,7 +180,7 @@ def add_effort(group: Any) -> None:
         type=positive,
         help="Measure the same cells in N sessions, started TIME apart (--every TIME; default: 1 session). From three "
         "sessions on, intervals and verdicts include how results differ from session to session. Use it for numbers "
-        "that are to hold at another time. While it waits, nothing is locked, and Ctrl-C loses nothing: "
+        "that are to include how such times differ. While it waits, nothing is locked, and Ctrl-C loses nothing: "
         "--resume goes on.",
     )
     group.add_argument(

@@ -365,13 +365,14 @@ def _busy_text(most: int, before: int, stop: int, gain: Comparison | None, *, la
 
 
 def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) -> str:
-    start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at its best is {interval_text(gain)} as fast "
-             "as threads at theirs (counts chosen from the same values)")
+    start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at the fastest of its measured counts is "
+             f"{interval_text(gain)} as fast as threads at theirs (counts chosen from the same values)")
     if gain.significance() == Significance.SLOWER:
         return f"{start}; it is slower."
     if gain.significance() != Significance.FASTER:
         return f"{start}; it is not shown to be faster."
-    held = "less than 2x" if gain.hi < CLAIMED else "more than 2x" if gain.lo > CLAIMED else "which does not exclude 2x"
+    lo, hi = gain.between
+    held = "less than 2x" if hi < CLAIMED else "more than 2x" if lo > CLAIMED else "which does not exclude 2x"
     threads, loop = (results.center(_best_cell(results, build, model, latency), "cpu_per_page")
                      for model in (threads_model(build), "asyncio"))
     costs = "" if threads is None or loop is None else (

@@ -270,8 +270,9 @@ def _on_missed(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
                + (f"; {list_text(alike)} do not differ significantly from that, as these are few signals." if alike
                   else "."))
     if missing:
-        text = ("So part of the claim of 2009 still holds: a signal ends the wait only if the thread sleeps already; "
-                "one that comes between the last check and the sleep is handled only when the next signal comes.")
+        text = (f"On {list_text(arm.title for arm in missing)}, this may be what is left of the claim of 2009: by "
+                "CPython's source, a signal ends the wait only if the thread sleeps already, and one that comes "
+                "between the last check and the sleep waits for the next signal.")
         if any(arm.free_threaded for arm in missing):
             text += (" Without the GIL that window is long, since a lock yields its core up to 40 times before it "
                      "sleeps.")

@@ -185,7 +185,7 @@ def compare_runs(
         shift = common_shift(ratios, places, by_clock)
         if shift is not None:
             shift = replace(shift, same_builds=_same_builds(first, second, {each.build for each in places.values()}))
-        shifted = without_shift(ratios, places, shift.basis, len(shared)) if shift else {}
+        shifted = without_shift(ratios, places, shift.basis if shift else None, len(shared))
         sides = (before.by(by_clock), after.by(by_clock))
         # Use the worse check: a side without A/A arms leaves the ratio unchecked; else the larger widening applies.
         check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))

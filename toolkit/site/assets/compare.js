@@ -141,7 +141,8 @@ window.gilscopeRuns = {};
 
   // ---- The common shift of two runs: stats/common_shift.py
 
-  const mean = numbers => numbers.reduce((all, each) => all + each, 0) / numbers.length;
+  const sumOf = numbers => numbers.reduce((all, each) => all + each, 0);
+  const mean = numbers => sumOf(numbers) / numbers.length;
 
   const median = numbers => {
     const sorted = [...numbers].sort((a, b) => a - b);
@@ -212,18 +213,36 @@ window.gilscopeRuns = {};
     return { workload, center: mean(own.map(each => each.center)), half: halfOf([worst], by.confidence) };
   });
 
+  const weightedMedian = values => {
+    const ordered = [...values].sort(([a], [b]) => a - b);
+    const half = sumOf(ordered.map(([, weight]) => weight)) / 2;
+    let [below, last, place] = [0, ordered[0][0], 0];
+    for (const [value, weight] of ordered) {
+      const middle = below + weight / 2;
+      if (middle >= half) return middle === place ? value : last + (value - last) * (half - place) / (middle - place);
+      [below, last, place] = [below + weight, value, middle];
+    }
+    return last;
+  };
+
   const centreOf = blocks => {
-    const workloads = workloadsOf(blocks);
-    const count = workloads.length;
-    const center = median(workloads.map(each => each.center));
-    const distance = median(blocks.map(each => Math.abs(each.center - center))) / by.normalMad;
-    const errors = mean(blocks.map(each => each.error.square));
+    const workloads = [...grouped(blocks, each => each.workload)].map(([workload, own]) => ({ workload, own,
+      center: mean(own.map(each => each.center)),
+      weight: 1 / (mean(own.map(each => each.error.square)) + by.typicalScatter ** 2) }));
+    const count = sumOf(workloads.map(each => each.weight)) ** 2 / sumOf(workloads.map(each => each.weight ** 2));
+    const center = weightedMedian(workloads.map(each => [each.center, each.weight]));
+    const weighted = workloads.flatMap(({ own, weight }) => own.map(each => [each, weight / own.length]));
+    const distance = weightedMedian(weighted.map(([each, weight]) => [Math.abs(each.center - center), weight]))
+      / by.normalMad;
+    const errors = sumOf(weighted.map(([each, weight]) => weight * each.error.square))
+      / sumOf(weighted.map(([, weight]) => weight));
     const typical = Math.max(by.typicalScatter, (by.proportional + by.growth * Math.abs(center)) * Math.abs(center)) ** 2;
-    const freedom = count > 1 ? Math.max((count - 1) / by.medianVariance, 1) : 0;
+    const freedom = Math.max((count - 1) / by.medianVariance, Math.min(count - 1, 1));
     const moderated = (by.prior * (typical + errors) + freedom * distance ** 2) / (by.prior + freedom);
     const total = Math.max(moderated, distance ** 2);
     return { center, scatter: Math.max(total - errors, typical),
-      error: total * (count > 2 ? by.medianVariance : 1) / count, freedom: by.prior + freedom };
+      error: total * (1 + (by.medianVariance - 1) * Math.min(Math.max(count - 2, 0), 1)) / count,
+      freedom: by.prior + freedom };
   };
 
   const commonShift = (ratios, clock) => {
@@ -242,8 +261,12 @@ window.gilscopeRuns = {};
 
   // Return what remains of each ratio without the shift of the other workloads.
   const withoutShift = (ratios, basis, cells) => {
-    const blocks = blocksOf(ratios);
-    const shifts = new Map([...new Set(blocks.map(each => each.workload))].map(workload => {
+    const every = blocksOf(ratios);
+    const names = [...new Set(every.map(each => each.workload))];
+    if (basis === null && names.length === 1) return new Map();
+    const blocks = basis !== null ? every : names.map(name => every.filter(each => each.workload === name).reduce(
+      (least, each) => Math.abs(each.center) < Math.abs(least.center) ? each : least));
+    const shifts = new Map(names.map(workload => {
       if (basis === "typical") return [workload, [0, { square: by.typicalShift ** 2, freedom: Infinity }]];
       const found = centreOf(blocks.filter(each => each.workload !== workload));
       return [workload, [found.center, { square: found.scatter + found.error, freedom: found.freedom }]];
@@ -259,9 +282,10 @@ window.gilscopeRuns = {};
       const between = confidence => {
         const rest = notExcluded(Math.exp(center), remaining(confidence, confidence ** (cells / shifts.size)), raw.floor);
         const [lo, hi] = raw.between(confidence);
+        if (basis === null && lo <= 1 && 1 <= hi) return [lo, hi];
         return [Math.min(lo, rest[0]), Math.max(hi, rest[1])];
       };
-      return [raw, { basis, center, remaining, between }];
+      return [raw, { basis: basis ?? "workloads", center, remaining, between }];
     }));
   };
 
@@ -382,7 +406,7 @@ window.gilscopeRuns = {};
         shifts.push({ ...shift, sameBuilds: sameBuilds(left, right, new Set(ratios.map(each => each.build))),
           workers: [...new Set(several.map(each => each.cell.workers))].sort((a, b) => a - b) });
       }
-      const rest = shift ? withoutShift(ratios, shift.basis, shared) : new Map();
+      const rest = withoutShift(ratios, shift ? shift.basis : null, shared);
       for (const each of several) each.seen = seenOf(each.raw, rest.get(each.raw), confidence);
     }
     return { all, shifts };
@@ -439,7 +463,7 @@ window.gilscopeRuns = {};
       `cannot tell: by the wider intervals of verdicts, a difference above ${margin} % is possible, and none above the `
         + "noise floor is significant.",
       ...compared.some(({ seen }) => fromShift(seen))
-        ? [`${MARKED}: it would have a verdict if the two runs had no common shift.`] : [],
+        ? [`${MARKED}: it would have a verdict if it were known that the two runs have no common shift.`] : [],
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
     if (compared.some(({ seen }) => hasRemainder(seen))) {
       lines.push("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
@@ -586,7 +610,7 @@ window.gilscopeRuns = {};
     if (count("same")) parts.push(`${count("same")} same (within ${general(by.margin * 100)} %)`);
     if (count("cannot tell")) {
       const shifted = compared.filter(({ seen }) => fromShift(seen)).length;
-      parts.push(`${count("cannot tell")} cannot tell${shifted ? ` (${shifted} from the common shift)` : ""}`);
+      parts.push(`${count("cannot tell")} cannot tell${shifted ? ` (${shifted} from a common shift)` : ""}`);
     }
     return `${words.length === 1 ? "1 cell" : `${words.length} cells`} compared: ${parts.join(", ")}.`
       + (missing.length ? ` ${missing.length} not compared.` : "");
