@@ -207,6 +207,17 @@ def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     assert "one more look" in look
 
 
+def test_values_that_do_not_vary_are_not_called_noisy_and_no_rounds_are_asked_for():
+    made = RunMaker(noise=0.0)
+    for build in BUILDS:
+        for runner, workers in (("serial", 1), ("threads", 2)):
+            made.measure(cell(runner, workers, build), 1.0 / workers)
+    lines = in_short(made.run(BUILDS))
+    assert any("since the noise is unknown" in line for line in lines)
+    assert any(line.endswith("(CPU time of one thread): unknown, since the noise is.") for line in lines)
+    assert not any("too noisy" in line or "Clearer answers" in line for line in lines)
+
+
 CHANCE, CONDITION = "with a probability of 80 %", "if noise and ratios stay as they are"
 
 

@@ -103,6 +103,7 @@ def test_what_cannot_be_told_says_what_is_possible():
         "undecided, between 0.90x and 12.4x")   # outward, as in tables: the nearest are 0.90 and 12.3
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "too noisy to say"
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "too noisy to say"
+    assert undecided_text(comparison(1.4, 0.0, math.inf, floor=None)) == "unknown, since the noise is"
 
 
 @pytest.mark.parametrize(("floors", "text"), [
