@@ -117,7 +117,7 @@ def investigate(
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    return _Investigator(process, loaded, threads, clock, rest).found()
+    return _Investigator(process, loaded, threads, clock, rest).run()
 
 
 def take_a_look(process: ZygoteClient, threads: int, count: int = ROUNDS) -> tuple[ScalingEvidence, float]:
@@ -184,15 +184,15 @@ class _Investigator:
         self._trials: tuple[RepairTrial, ...] = ()
         self._one_core = False      # what the verdict is of
 
-    def found(self) -> ScalingInvestigation:
-        found = self._investigated()
+    def run(self) -> ScalingInvestigation:
+        answer = self._investigate()
         if self._moved:
             self._objects = self._also = self._trials = ()
             self._explained = self._without = None
-            found = self._investigated()
-        return found
+            answer = self._investigate()
+        return answer
 
-    def _investigated(self) -> ScalingInvestigation:
+    def _investigate(self) -> ScalingInvestigation:
         if not self._refused and not self._same_results():
             self._refused = Doubt.RESULTS
         if not self._refused:
