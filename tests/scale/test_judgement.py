@@ -75,7 +75,8 @@ def test_on_one_core_no_cause_is_left_over_and_nothing_is_slower_than_a_whole_co
 @pytest.mark.parametrize(("of_ceiling", "changed", "doubt"), [
     # Counts may explain most of a small loss, although they gain less than a quarter.
     (0.74, {"immortal": Span(ratio=1.20, lo=1.14, hi=1.26)}, Doubt.CONTRAST),
-    (0.50, {"immortal": Span(ratio=1.18, lo=1.14, hi=1.22)}, None),       # a fifth of the loss at most
+    (0.50, {"immortal": Span(ratio=1.15, lo=1.11, hi=1.19)}, None),       # a fifth of the loss at most
+    (0.50, {"immortal": Span(ratio=1.18, lo=1.14, hi=1.22)}, Doubt.CONTRAST),      # the next run may blame counts
     (0.50, {"immortal": Span(ratio=0.97, lo=0.74, hi=1.27), "collected": True}, Doubt.CONTRAST),
     (0.50, {"no_collector": Span(ratio=1.8, lo=0.95, hi=2.6), "collected": True}, Doubt.COLLECTOR),
     (0.50, {"no_collector": None, "collected": True}, Doubt.COLLECTOR),                       # not measured

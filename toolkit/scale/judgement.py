@@ -14,6 +14,7 @@ SCALES = 0.8           # of the ceiling; a smaller loss is not worth blaming any
 NEAR = 0.05            # of `SCALES`: so near to it, the whole interval must be on one side
 SURELY_SCALES = 0.7    # a lower end of the interval below this leaves it open
 SURELY_NOT = 0.9       # an upper end above this leaves it open
+ACQUITTED = 1.2        # an interval of the gain that ends below acquits counts that explain less than half of the loss
 CONTRAST = 1.25        # smaller differences between two pooled rates cannot be told on a busy machine
 COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back where counts are to blame
 COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
@@ -281,7 +282,7 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     if lock:
         return Obstacle.LOCK, None
     doubt = None
-    if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN):
+    if at_most >= HALF_EXPLAINED or (evidence.immortal.hi >= ACQUITTED and at_most >= COUNTS_GAIN):
         doubt = Doubt.CONTRAST
     elif evidence.collected and (without is None or gain(threads * without.hi, threads, 1.0) >= EXPLAINS):
         doubt = Doubt.COLLECTOR
