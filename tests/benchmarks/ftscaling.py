@@ -129,7 +129,7 @@ def measured(python: str, operation: str, data: str, rounds: int) -> OperationSh
             load(process, cell)
             for mode, calls in take_round(process, reverse=number % 2 == 1).items():
                 found[mode][number] = calls
-    handoffs = [calls.handoff for by_round in found.values() for calls in by_round.values()]
+    handoffs = [calls.handoff for by_round in found.values() for calls in by_round.values() if not calls.one_core]
     return operation_share(RoundCalls(found, near_limit(handoffs)))
 
 

@@ -47,7 +47,8 @@ def main() -> None:
     children, died = ChildCounts(), 0
     machine = MachineLock(alone=False, waiting=lambda: None)
     seconds = []
-    print(f"{'program':18}{'worth':8}{'seconds':>7} {'of ceiling':>10} {'immortal':>8} {'queued':>6} {'ns':>4} {'far':>4}  answer")
+    print(f"{'program':18}{'worth':8}{'seconds':>7} {'of ceiling':>10} {'immortal':>8} {'queued':>6} "
+          f"{'ns':>4} {'far':>4}  answer")
     for name in args.names or known:
         answers: list[ScalingInvestigation] = []
         for _ in range(args.runs):
@@ -73,7 +74,8 @@ def main() -> None:
                      "" if found.explained is None else f"explains {found.explained:.0%}"]
             print(f"{name:18}{worth:8}{seconds[-1]:7.0f} {f'{ceiling.ratio:.2f}' if ceiling else '-':>10} "
                   f"{f'{immortal.ratio:.2f}' if immortal else '-':>8} {found.queued_share:6.2f} "
-                  f"{f'{found.handoff.median:.0f}' if found.handoff else '-':>4} {found.far.count if found.far else 0:4}  "
+                  f"{f'{found.handoff.median:.0f}' if found.handoff else '-':>4} "
+                  f"{found.far.count if found.far else 0:4}  "
                   f"{'; '.join(filter(None, words))}", flush=True)
     median = statistics.median_high(seconds) if seconds else 0.0
     print(f"{build.label}: {', '.join(f'{count} {worth}' for worth, count in counts.items())}; median {median:.0f} s, "

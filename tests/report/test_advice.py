@@ -218,6 +218,16 @@ def test_values_that_do_not_vary_are_not_called_noisy_and_no_rounds_are_asked_fo
     assert not any("too noisy" in line or "Clearer answers" in line for line in lines)
 
 
+def test_what_noise_leaves_open_is_told_though_other_cells_lack_rounds_that_are_over():
+    run = Made(floor=1.5).add("threads", 2, 1.3).run(("3.14",))
+    (table,) = build_tables(run)
+    (seen,) = (result.speedup for row in table.rows for result in row.results if result.speedup)
+    unknown = replace(seen, floor=None)
+    (few,) = (replace(each, why="rounds") for advice in table.advice for each in advice.open)
+    found = [*remedy_lines([replace(table, advice=(replace(table.advice[0], open=(few,)),))], run, [seen, unknown])]
+    assert found[0].startswith("Clearer answers need about ")
+
+
 CHANCE, CONDITION = "with a probability of 80 %", "if noise and ratios stay as they are"
 
 

@@ -465,6 +465,44 @@ def test_what_is_measured_on_far_cpus_does_not_count_and_is_told():
     assert answer.far.of_ceiling.ratio == pytest.approx(0.25, abs=0.01)
 
 
+def test_one_stray_measurement_of_the_cause_does_not_change_which_rounds_count():
+    class Stray(SpreadProcess):
+        def is_far(self, mode):
+            return not mode.collector and self.measurements % 2 == 0
+
+    answer = found(Stray, other_loss=12_000.0, counted={})
+    assert (answer.evidence.far, answer.judgement.obstacle) == (False, Obstacle.NOT_YOUR_OBJECTS)
+    assert len(answer.evidence.later) == 2
+
+
+def test_far_measurements_count_where_even_those_on_one_core_do():
+    class Together(SpreadProcess):
+        def is_far(self, mode):
+            return self.measurements < 6
+
+        def measure_cleanly(self, mode):
+            together = mode.threads > 1 and self.measurements > 2
+            return replace(super().measure_cleanly(mode), one_core=int(together))
+
+    answer = found(Together, counted={42: 9_000.0})
+    assert (answer.evidence.one_core, answer.far) == (True, None)
+
+
+def test_later_look_goes_on_until_enough_of_it_is_on_near_cpus():
+    class Moving(SpreadProcess):
+        looks = 0
+
+        def rest(self, seconds):
+            self.looks = self.measurements
+
+        def is_far(self, mode):
+            return bool(self.looks) and self.measurements < self.looks + 6      # two of its first three rounds
+
+    answer = found(Moving, counted={42: 9_000.0})
+    assert len(answer.evidence.later) == 2
+    assert all(each.of_ceiling.ratio == pytest.approx(0.55, abs=0.01) for each in answer.evidence.later)
+
+
 def test_function_is_measured_anew_once_the_cpus_turn_out_to_have_been_far_apart():
     class Late(SpreadProcess):
         rested = False

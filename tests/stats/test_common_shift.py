@@ -84,6 +84,13 @@ def test_precise_workload_that_did_not_move_shows_that_the_machine_did_not_besid
     assert named(ratios, places, "slower") == {"a 3.14 0", "a 3.14 1", "a 3.14 2"}
 
 
+def test_precise_workload_does_not_hide_how_far_the_others_scatter():
+    """One that hardly moved, where most moved far: the others are no measure of a cell that moved as they did."""
+    ratios, places = made({"x": -0.40, "a": -0.02, "c": -0.10, "d": -0.45, "e": -0.60},
+                          error={"x": 0.004, "a": 0.002, "c": 0.04, "d": 0.04, "e": 0.04})
+    assert not {name for name, word in words(ratios, places, 0.95).items() if word == "slower" and name[0] == "x"}
+
+
 def test_what_is_the_same_needs_no_other_workload():
     ratios, places = made(dict.fromkeys("abcd", 0.0), error=0.002)
     assert set(words(ratios, places).values()) == {"same"}

@@ -49,7 +49,7 @@ _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Rounds of
 two runs cannot be paired, so their intervals are wider, and the machine may have changed in between: the workloads may
-have moved together (a common shift), so cells that do not surely differ from the rest get no verdict. If the code
+have moved together (a common shift), so no cell is faster or slower that does not differ from the rest. If the code
 still exists, --again measures both sides again, interleaved; this separates code from machine. Runs of a fleet are
 compared host by host, and over all hosts.
 """

@@ -76,7 +76,7 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     doubts: dict[Doubt, None] = dict.fromkeys(each.why for each in open_)
     if undecided:
         doubts.setdefault("noise" if any(each.judgeable for each in undecided) else "rounds")
-    if "rounds" in doubts:
+    if "rounds" in doubts and _rounds_to_ask(run):
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
         yield " ".join([f"Clearer answers need {list_text(each.text for each in remedies)}.",
@@ -216,10 +216,14 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
         case "noise":
             yield _noise_remedy([_rounds_of_run(each, run) for each in unclear], run)
         case _:
-            rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
-            if rounds <= run.rounds_done:      # values that do not vary: no round tells more
-                return
-            yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
+            if rounds := _rounds_to_ask(run):
+                yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
+
+
+def _rounds_to_ask(run: Run) -> int:
+    """Return the rounds after which the noise should be known; 0 if the run has as many: its values do not vary."""
+    rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
+    return rounds if rounds > run.rounds_done else 0
 
 
 def _noise_remedy(needed: Sequence[int | None], run: Run) -> RemedyText:

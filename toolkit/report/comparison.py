@@ -155,8 +155,8 @@ def _legend(
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield f"Verdicts use wider intervals than the printed ones: {_family_text(contrasts, again=again)}."
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
-        yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
-               "or all of the shift is the machine's.")
+        yield ("without shift: the ratio over what the other workloads have in common. Faster and slower hold whether "
+               "none or all of the shift is the machine's.")
     wanted = {need.remedy for each in contrasts if each.comparison and (need := _need(each.comparison, margin))}
     if _Remedy.BOTH_AGAIN in wanted:
         yield ("needs --again: both sides measured in turn. What more rounds of either run would add is not known, "

@@ -56,6 +56,7 @@ CAUSE_ROUNDS = 3
 CAUSE_LOOKS = 4           # at the cause, as long as an interval leaves it open
 OPEN_CAUSES = frozenset({Doubt.CONTRAST, Doubt.COLLECTOR})
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
+LOOK_TRIES = 3            # times CAUSE_ROUNDS in each, until enough of them have the CPUs where they were before
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
 LEAST_HANDOFFS = 5        # that deciles are of
 TRIAL_SECONDS = 45.0      # after these no repair is tried
@@ -171,9 +172,9 @@ class _Investigator:
         self._loaded = loaded
         self._threads = threads
         self._clock = clock
-        self._began = clock()
+        self._began = self._pass_began = clock()
         self._measured_before = process.measurements, process.on_one_core
-        self._moved = False      # the CPUs were far apart, but were nearer in other moments
+        self._moved = False      # the CPUs turned out to have been far apart: they are nearer in other moments
         self._patience = 2.0 if loaded.seconds_per_call >= LONG_CALL else 1.0
         self._refused = Doubt.REFUSED if loaded.refused else None
         self._modes = compared_modes(threads)
@@ -189,6 +190,7 @@ class _Investigator:
         if self._moved:
             self._objects = self._also = self._trials = ()
             self._explained = self._without = None
+            self._pass_began = self._clock()
             answer = self._investigate()
         return answer
 
@@ -204,7 +206,7 @@ class _Investigator:
         judgement = judge(evidence)
         taken = ROUNDS
         while ((judgement.verdict is ScalingVerdict.UNSURE or evidence.far) and taken < MOST_ROUNDS
-               and self._clock() - self._began < VERDICT_SECONDS * self._patience):
+               and self._clock() - self._pass_began < VERDICT_SECONDS * self._patience):
             rounds.take(MORE_ROUNDS, list(self._modes))
             evidence = self._evidence(rounds)
             judgement = judge(evidence)
@@ -218,7 +220,8 @@ class _Investigator:
             evidence = replace(evidence, later=tuple(self._later_looks(evidence)))
             judgement = after_later_looks(judgement, evidence)
         total = rounds.total(THREADS)
-        self._moved = rounds.placement is CpuPlacement.FAR
+        placement = rounds.placement
+        self._moved = placement is CpuPlacement.FAR and not evidence.far
         measurements, on_one_core = self._measured_before
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,
@@ -228,16 +231,21 @@ class _Investigator:
             switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
             measurements=self._process.measurements - measurements,
             set_aside=0 if evidence.one_core else self._process.on_one_core - on_one_core,
-            handoff=_handoff_times([each for each in rounds.handoffs() if evidence.far or each <= rounds.near]),
-            far=None if evidence.far else _far_measurements(rounds),
+            handoff=_handoff_times([each for each in rounds.handoffs()
+                                    if placement is not CpuPlacement.NEAR or each <= rounds.near]),
+            far=_far_measurements(rounds) if placement is CpuPlacement.NEAR else None,
             seconds=self._clock() - self._began)
 
     def _later_looks(self, before: ScalingEvidence) -> Iterator[LaterLook]:
         """Yield the later looks that have enough clean time, with the CPUs where they were before."""
         for _ in range(LATER_LOOKS):
             self._rest(REST)
-            seen, _ = take_a_look(self._process, self._threads, CAUSE_ROUNDS)
-            alike = seen.one_core == before.one_core and seen.far == before.far
+            rounds = ScalingRounds(self._process, compared_modes(self._threads))
+            for _ in range(LOOK_TRIES):
+                rounds.take(CAUSE_ROUNDS)
+                seen = evidence_of(rounds, self._threads)
+                if alike := seen.one_core == before.one_core and seen.far == before.far:
+                    break
             if seen.enough and alike and seen.of_ceiling is not None and seen.speedup is not None:
                 yield LaterLook(of_ceiling=seen.of_ceiling, speedup=seen.speedup)
 
@@ -328,7 +336,7 @@ class _Investigator:
                          held, self._process.names(numbers), self._process.places(numbers), strict=True))
 
     def _is_late(self) -> bool:
-        return self._clock() - self._began > TRIAL_SECONDS * self._patience
+        return self._clock() - self._pass_began > TRIAL_SECONDS * self._patience
 
     def _try_copies(self, obstacle: Obstacle, numbers: Sequence[int]) -> None:
         """Try a copy in each thread where that is the repair."""

@@ -120,7 +120,7 @@ class ScalingEvidence:
     refused: Doubt | None = None       # why immortality was not tried
     later: tuple[LaterLook, ...] = ()  # in turn; those without enough clean time are left out
     one_core: bool = False             # threads were measured as hyperthreads of one core alone
-    far: bool = False                  # likewise, on CPUs that are farther apart than in other moments
+    far: bool = False                  # too few rounds were on near CPUs alone, so those on far ones count, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def after_later_looks(judgement: Judgement, evidence: ScalingEvidence) -> Judgem
     # Looks are short: a wide interval denies nothing.
     most = max((each.speedup.ratio for each in evidence.later), default=0.0)
     if judgement.obstacle is Obstacle.HARDWARE and most >= LEAST_CEILING * evidence.threads:
-        return _maybe_limited(evidence)
+        return _maybe_limited(evidence, most)
     if judgement.verdict is ScalingVerdict.SLOWER and most >= SLOWER:
         return replace(judgement, verdict=ScalingVerdict.PLATEAUS)
     return judgement
@@ -249,10 +249,16 @@ def _ceiling_is_low(evidence: ScalingEvidence) -> bool:
     return all(span is not None and span.hi < least for span in (evidence.ceiling, evidence.speedup))
 
 
-def _maybe_limited(evidence: ScalingEvidence) -> Judgement:
-    """Return the judgement of threads that scale where a low ceiling is not shown; near to one, it is open."""
+def _maybe_limited(evidence: ScalingEvidence, later: float = 0.0) -> Judgement:
+    """Return the judgement of threads that scale where a low ceiling is not shown; near to one, it is open.
+
+    Args:
+        evidence: Of the function.
+        later: The largest speed-up of later looks.
+    """
     least = NEARLY_LOW * evidence.threads
-    low = all(span is not None and span.ratio < least for span in (evidence.ceiling, evidence.speedup))
+    low = later < least and all(
+        span is not None and span.ratio < least for span in (evidence.ceiling, evidence.speedup))
     return Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.UNKNOWN if low else Obstacle.NONE,
                      doubt=Doubt.HARDWARE if low else None)
 

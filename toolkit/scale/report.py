@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.scale.blamed_object import BlamedObject
-    from gilscope.toolkit.scale.investigation import HandoffTimes, ScalingInvestigation
+    from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import ScalingEvidence, Span
     from gilscope.toolkit.scale.repair_trials import RepairTrial
     from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer
@@ -284,18 +284,18 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
              "host of a virtual machine can put them, and that hides contention.")
     yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
            f"{format_seconds(loaded.seconds_per_call)}.{aside}{busy}")
-    if found.handoff and not busy:
-        yield from _distance(found, found.handoff)
+    if (handoff := found.handoff) and not busy:
+        yield (f"A cache line takes {handoff.median:.0f} ns between the CPUs of the threads ({handoff.lo:.0f} to "
+               f"{handoff.hi:.0f} in most measurements).")
+    yield from _distance(found)
 
 
-def _distance(found: ScalingInvestigation, handoff: HandoffTimes) -> Iterator[str]:
-    """Yield how far the CPUs were apart, and what threads reached in moments in which they were farther apart."""
+def _distance(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield what threads reached in moments in which the CPUs were farther apart, or would reach there."""
     evidence = found.evidence
-    yield (f"A cache line takes {handoff.median:.0f} ns between the CPUs of the threads ({handoff.lo:.0f} to "
-           f"{handoff.hi:.0f} in most measurements).")
     if evidence.far:
-        yield ("Most of the time they were farther apart than in other moments: the host of a virtual machine moves "
-               "its CPUs. Where they are near, sharing costs less.")
+        yield ("Too few rounds were on near CPUs alone, so those on far ones count, too: the host of a virtual machine "
+               "moves its CPUs. On near ones, sharing costs less.")
     elif far := found.far:
         reached = f"; there, threads reached {span_text(far.of_ceiling)} of the ceiling" if far.of_ceiling else ""
         yield (f"{counted(far.count, 'measurement')} {inflect(far.count, 'does', 'do')} not count: the CPUs were "

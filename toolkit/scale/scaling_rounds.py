@@ -38,7 +38,7 @@ def _is_enough(calls: Iterable[CleanCalls]) -> bool:
 class CpuPlacement(StrEnum):
     """Where the CPUs of the threads were; the host of a virtual machine moves them."""
 
-    NEAR = "near"              # a cache line takes no longer than it mostly does
+    NEAR = "near"              # a cache line takes at most the time of `throughput.near_limit`, or it is not known
     FAR = "far"                # longer, at least in some of the measurements
     ONE_CORE = "one core"      # hyperthreads of one, at least in some
 
@@ -68,7 +68,10 @@ class RoundCalls:
     def placement(self) -> CpuPlacement:
         """Return the placement that decides which measurements count."""
         near = self.near
-        several = [by_round for by_round in self._found.values() if any(each.threads > 1 for each in by_round.values())]
+        # A mode of a few rounds, such as that without the collector, does not decide about all others.
+        most = max(map(len, self._found.values()), default=0)
+        several = [by_round for by_round in self._found.values()
+                   if len(by_round) == most and any(each.threads > 1 for each in by_round.values())]
         for placement in (CpuPlacement.NEAR, CpuPlacement.FAR):
             lost = {number for by_round in several for number, calls in by_round.items()
                     if not _counts(calls, placement, near)}

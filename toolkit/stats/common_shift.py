@@ -14,9 +14,9 @@ and also if the builds or the code did.  The numbers do not tell the two apart, 
 - What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be
   compared with itself.
 
-A verdict must hold whether none or all of the shift is the machine's: its interval covers both, also where the first
-test finds no shift, as it has little power if workloads are noisy.  With one or two workloads that moved, nothing
-estimates the shift, and the interval allows for a typical one instead.
+A verdict must hold whether none or all of the shift is the machine's: its interval covers both.  "Faster" and "slower"
+must also where the first test finds no shift, as it has little power if workloads are noisy.  With one or two workloads
+that moved, nothing estimates the shift, and the interval allows for a typical one instead.
 
 Sources: Wilkinson (1951), "A Statistical Consideration in Psychological Research" (whether they may have moved);
 Benjamini & Heller (2008), "Screening for Partial Conjunction Hypotheses", with the test of Simes (1986), "An Improved
@@ -123,7 +123,7 @@ class _Centre:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftedRatio:
-    """The ratio of a cell of two runs that have a common shift."""
+    """The ratio of a cell of two runs that have a common shift, or may have one."""
 
     raw: UnpairedRatio
     basis: ShiftBasis
@@ -307,6 +307,11 @@ def most_moved(chances: Sequence[float]) -> bool:
     return min(chance * len(largest) / rank for rank, chance in enumerate(largest, 1)) <= (1 - CONFIDENCE) / 2
 
 
+def _typical_scatter(center: float) -> float:
+    """Return the typical standard deviation of workloads around a shift: in a large one, some hardly move."""
+    return max(TYPICAL_SCATTER, (PROPORTIONAL + GROWTH * abs(center)) * abs(center))
+
+
 def weighted_median(values: Iterable[tuple[float, float]]) -> float:
     """Return the median of values with weights, interpolated, so that a small change of weights changes it little.
 
@@ -343,8 +348,9 @@ def _workloads(blocks: Iterable[_Block]) -> list[WorkloadShift]:
 def _centre(blocks: Sequence[_Block]) -> _Centre:
     """Return the centre of workloads and how they scatter around it; each counts as much as it is precise."""
     workloads = _by_workload(blocks)
-    weights = {name: 1 / (fmean(each.error.square for each in own) + TYPICAL_SCATTER**2)
-               for name, own in workloads.items()}
+    # However precise a workload is, it says no more of the others than they scatter.
+    scatter = _typical_scatter(median(fmean(each.center for each in own) for own in workloads.values())) ** 2
+    weights = {name: 1 / (fmean(each.error.square for each in own) + scatter) for name, own in workloads.items()}
     # The number of equally precise workloads that would say as much (Kish 1965).
     count = sum(weights.values()) ** 2 / sum(weight**2 for weight in weights.values())
     center = weighted_median([(fmean(each.center for each in own), weights[name]) for name, own in workloads.items()])
@@ -352,8 +358,7 @@ def _centre(blocks: Sequence[_Block]) -> _Centre:
     distance = weighted_median([(abs(each.center - center), weight)
                                 for each, weight in zip(blocks, of_blocks, strict=True)]) / NORMAL_MAD
     errors = sum(weight * each.error.square for each, weight in zip(blocks, of_blocks, strict=True)) / sum(of_blocks)
-    # Workloads respond in proportion to a small shift.  In a large one, some hardly move and others double their time.
-    typical = max(TYPICAL_SCATTER, (PROPORTIONAL + GROWTH * abs(center)) * abs(center)) ** 2
+    typical = _typical_scatter(center) ** 2
     freedom = max((count - 1) / MEDIAN, min(count - 1, 1.0))
     moderated = (PRIOR * (typical + errors) + freedom * distance**2) / (PRIOR + freedom)
     # Workloads that scatter widely are believed at once: the typical scatter must not talk it down.

@@ -33,8 +33,8 @@ class Significance(StrEnum):
 class ShiftBasis(StrEnum):
     """The basis on which the common shift of two runs is estimated."""
 
-    WORKLOADS = "workloads"   # the movements of at least three workloads
-    TYPICAL = "typical"       # one or two workloads moved: a typical difference between runs is allowed for
+    WORKLOADS = "workloads"   # the movements of the other workloads
+    TYPICAL = "typical"       # a typical difference between runs is allowed for, as one or two workloads moved
 
 
 class Unjudged(StrEnum):

@@ -15,7 +15,7 @@ from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, CpuPl
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
@@ -24,7 +24,6 @@ WORKERS = 2
 MODES = (ONE, THREADS, PROCESSES)
 FIELDS = ("calls", "spent", "made", "lasted", "queued", "one_core", "handoff")
 OLDER = {"one_core": 0, "handoff": 0.0}      # results lack them
-HANDOFFS = frozenset(f"{mode}_handoff" for mode in (THREADS, PROCESSES))
 CAUSE = "cause"      # the parameter of cells that look for the cause; the others measure shares
 THREADS_OF = {ONE: 1, THREADS: WORKERS, PROCESSES: WORKERS}
 
@@ -73,9 +72,7 @@ class OperationShares:
             if "operation" in dict(cell.parameters) and not is_cause(cell):
                 self.operations.setdefault(parameter(cell, "operation"), {})[cell.build, parameter(cell, "data")] = cell
         self._shares: dict[Cell, OperationShare | None] = {}
-        self._near = near_limit(
-            float(value) for cell in self.cells for each in results.observations(cell)
-            for name, value in each.metrics if name in HANDOFFS and not isinstance(value, str))
+        self._near = near_limit(_handoffs(results, self.cells))
 
     @property
     def cells(self) -> list[Cell]:
@@ -138,6 +135,17 @@ def operation_share(rounds: RoundCalls) -> OperationShare:
 
 def _contradict(one: ScalingVerdict, other: ScalingVerdict) -> bool:
     return {one in LOST, other in LOST} == {True, False} and ScalingVerdict.SCALES in {one, other}
+
+
+def _handoffs(results: Results, cells: Iterable[Cell]) -> Iterator[float]:
+    """Yield the times of a cache line of all measurements on cores apart, in nanoseconds."""
+    for cell in cells:
+        for each in results.observations(cell):
+            metrics = dict(each.metrics)
+            for mode in (THREADS, PROCESSES):
+                handoff = metrics.get(f"{mode}_handoff", 0.0)
+                if not metrics.get(f"{mode}_one_core") and not isinstance(handoff, str):
+                    yield handoff
 
 
 def _round_calls(results: Results, cell: Cell | None, near: float) -> RoundCalls | None:

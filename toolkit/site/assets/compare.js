@@ -214,7 +214,7 @@ window.gilscopeRuns = {};
   });
 
   const weightedMedian = values => {
-    const ordered = [...values].sort(([a], [b]) => a - b);
+    const ordered = [...values].sort(([a, weight], [b, other]) => a - b || weight - other);
     const half = sumOf(ordered.map(([, weight]) => weight)) / 2;
     let [below, last, place] = [0, ordered[0][0], 0];
     for (const [value, weight] of ordered) {
@@ -226,9 +226,13 @@ window.gilscopeRuns = {};
   };
 
   const centreOf = blocks => {
-    const workloads = [...grouped(blocks, each => each.workload)].map(([workload, own]) => ({ workload, own,
-      center: mean(own.map(each => each.center)),
-      weight: 1 / (mean(own.map(each => each.error.square)) + by.typicalScatter ** 2) }));
+    const scatterAround = center => Math.max(
+      by.typicalScatter, (by.proportional + by.growth * Math.abs(center)) * Math.abs(center)) ** 2;
+    const moved = [...grouped(blocks, each => each.workload).values()].map(own => (
+      { own, center: mean(own.map(each => each.center)) }));
+    const spread = scatterAround(median(moved.map(each => each.center)));
+    const workloads = moved.map(each => (
+      { ...each, weight: 1 / (mean(each.own.map(one => one.error.square)) + spread) }));
     const count = sumOf(workloads.map(each => each.weight)) ** 2 / sumOf(workloads.map(each => each.weight ** 2));
     const center = weightedMedian(workloads.map(each => [each.center, each.weight]));
     const weighted = workloads.flatMap(({ own, weight }) => own.map(each => [each, weight / own.length]));
@@ -236,7 +240,7 @@ window.gilscopeRuns = {};
       / by.normalMad;
     const errors = sumOf(weighted.map(([each, weight]) => weight * each.error.square))
       / sumOf(weighted.map(([, weight]) => weight));
-    const typical = Math.max(by.typicalScatter, (by.proportional + by.growth * Math.abs(center)) * Math.abs(center)) ** 2;
+    const typical = scatterAround(center);
     const freedom = Math.max((count - 1) / by.medianVariance, Math.min(count - 1, 1));
     const moderated = (by.prior * (typical + errors) + freedom * distance ** 2) / (by.prior + freedom);
     const total = Math.max(moderated, distance ** 2);
@@ -466,8 +470,8 @@ window.gilscopeRuns = {};
         ? [`${MARKED}: it would have a verdict if it were known that the two runs have no common shift.`] : [],
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
     if (compared.some(({ seen }) => hasRemainder(seen))) {
-      lines.push("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
-        + "all of the shift is the machine's.");
+      lines.push("without shift: the ratio over what the other workloads have in common. Faster and slower hold whether none "
+        + "or all of the shift is the machine's.");
     }
     if (compared.some(({ seen }) => wouldTell(seen) === "--again")) {
       lines.push("needs --again: both sides measured in turn. What more rounds of either run would add is not known, as "
