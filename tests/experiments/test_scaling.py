@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -16,7 +17,7 @@ from gilscope.toolkit.experiments.scaling.experiment import ScalingExperiment, _
 from gilscope.toolkit.experiments.scaling.measuring import AreaRounds, BuildZygotes
 from gilscope.toolkit.experiments.scaling.operation_calls import maker
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, SHARED, Operation
-from gilscope.toolkit.experiments.scaling.shares import CAUSE, FoundCause, OperationShares, is_cause
+from gilscope.toolkit.experiments.scaling.shares import CAUSE, FoundCause, OperationShares, _handoffs, is_cause
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ArmResult
@@ -24,6 +25,7 @@ from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.judgement import ScalingVerdict
+from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.store import Store, load_run
 from tests.conformance.builds import ROOT, builds
 from tests.experiments.made_up import calls
@@ -363,3 +365,15 @@ def test_real_run_counts_calls_of_threads_and_processes(run_smoke):
         assert smoke.results.center(each, "threads_made") > 0
         assert 1e-10 < smoke.results.value(each).center < 0.1
     assert f"{smoke.gil}: nothing to measure:" in " ".join(smoke.out.split())
+
+
+def test_limit_of_near_cpus_leaves_out_hyperthreads_of_one_core():
+    """A cache line of theirs takes less than between any two cores, which would all be far."""
+    def metrics(handoff, one_core):
+        return SimpleNamespace(metrics=tuple({
+            "threads_handoff": handoff, "threads_one_core": one_core, "threads_calls": 7}.items()))
+
+    kept = {"cell": [metrics(10.0, 1), metrics(26.0, 0)], "older": [SimpleNamespace(metrics=(("threads_calls", 7),))]}
+    found = [*_handoffs(SimpleNamespace(observations=kept.get), kept)]
+    assert [each for each in found if each] == [26.0]
+    assert near_limit(found) == 52.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import CONTRAST, EXPLAINS, Doubt, gain
-from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, CpuPlacement, ScalingRounds
+from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
 from gilscope.toolkit.scale.throughput import apart_or_all, pooled
 from gilscope.toolkit.scale.zygote_process import CallMode
@@ -132,8 +132,7 @@ class CountsSearch:
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
         for _ in range(2):     # a second time on a busy machine
             rounds.take(CONFIRMING_ROUNDS)
-            if rounds.enough([*modes, SET]) and (
-                    self._one_core or rounds.placement is not CpuPlacement.ONE_CORE):
+            if rounds.enough([*modes, SET]) and (self._one_core or not rounds.on_one_core):
                 break
         else:
             self._shares.starved = True

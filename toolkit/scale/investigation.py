@@ -143,7 +143,7 @@ def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
     return ScalingEvidence(
         threads=threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
         of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
-        ceiling=rounds.span(ONE, PROCESSES), one_core=rounds.placement is CpuPlacement.ONE_CORE,
+        ceiling=rounds.span(ONE, PROCESSES), one_core=rounds.on_one_core,
         far=rounds.placement is CpuPlacement.FAR)
 
 
@@ -324,7 +324,7 @@ class _Investigator:
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
         rounds.take(CAUSE_ROUNDS)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        counts = self._one_core or rounds.placement is not CpuPlacement.ONE_CORE
+        counts = self._one_core or not rounds.on_one_core
         return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if counts else None,
                        immortal_beside=beside.ratio if beside else None)
 

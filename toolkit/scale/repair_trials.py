@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
 from gilscope.toolkit.scale.repairs import UNCOPIED
-from gilscope.toolkit.scale.scaling_rounds import PROCESSES, CpuPlacement, ScalingRounds
+from gilscope.toolkit.scale.scaling_rounds import PROCESSES, ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def _measured(
         rounds.take(ROUNDS)
         found = rounds.span(PROCESSES, COPIES)
     without = rounds.span(PROCESSES, CONTROL)
-    enough = rounds.enough([PROCESSES, CONTROL, COPIES]) and (
-        one_core or rounds.placement is not CpuPlacement.ONE_CORE)
+    enough = rounds.enough([PROCESSES, CONTROL, COPIES]) and (one_core or not rounds.on_one_core)
     if found is None or without is None or not enough:
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
@@ -163,6 +162,5 @@ def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies, *, one
         COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
         COPIES: CallMode(threads=threads, copies=copies)})
     rounds.take(ROUNDS)
-    enough = rounds.enough([COPYING_PROCESSES, COPIES]) and (
-        one_core or rounds.placement is not CpuPlacement.ONE_CORE)
+    enough = rounds.enough([COPYING_PROCESSES, COPIES]) and (one_core or not rounds.on_one_core)
     return rounds.span(COPYING_PROCESSES, COPIES) if enough else None

@@ -291,7 +291,7 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
 
 
 def _distance(found: ScalingInvestigation) -> Iterator[str]:
-    """Yield what threads reached in moments in which the CPUs were farther apart, or would reach there."""
+    """Yield the effect that the distance of the CPUs has on the answer."""
     evidence = found.evidence
     if evidence.far:
         yield ("Too few rounds were on near CPUs alone, so those on far ones count, too: the host of a virtual machine "

@@ -81,8 +81,13 @@ class RoundCalls:
                 return placement
         return CpuPlacement.ONE_CORE
 
+    @property
+    def on_one_core(self) -> bool:
+        """Return True if measurements on hyperthreads of one core count, as too few others were made."""
+        return self.placement is CpuPlacement.ONE_CORE
+
     def far(self) -> RoundCalls:
-        """Return what was measured on far CPUs alone."""
+        """Return the measurements on far CPUs."""
         return RoundCalls({name: {number: calls for number, calls in by_round.items()
                                   if calls.handoff > self.near and not calls.one_core}
                            for name, by_round in self._found.items()})

@@ -83,7 +83,7 @@ class Comparison:
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
-    # Of two runs with a common shift: `verdict_interval` then holds whether none or all of it is the machine's.
+    # Of two runs: a difference by `verdict_interval` then holds whether none or all of a common shift is the machine's.
     shift: ShiftAllowance | None = None
 
     @property

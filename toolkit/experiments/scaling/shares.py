@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.results import parameter
 from gilscope.toolkit.scale.judgement import LOST, Doubt, ScalingEvidence, ScalingVerdict, Span, verdict_of_many
-from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, CpuPlacement, RoundCalls
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _evidence(rounds: RoundCalls) -> ScalingEvidence:
         threads=WORKERS, clean_seconds=rounds.clean_seconds(compared), enough=enough,
         of_ceiling=rounds.span(PROCESSES, THREADS),
         speedup=rounds.span_on_cores(ONE, THREADS) if seldom else rounds.span(ONE, THREADS), ceiling=None,
-        one_core=rounds.placement is CpuPlacement.ONE_CORE, far=rounds.placement is CpuPlacement.FAR,
+        one_core=rounds.on_one_core,
         disturbed=rounds.span_on_cores(PROCESSES, THREADS) if seldom else None)
 
 
