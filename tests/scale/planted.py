@@ -102,6 +102,7 @@ class Agreement(StrEnum):
 
     SAME = "the same verdict, obstacle and names"
     SLOWER = "the same, but once slower than one thread"
+    FEWER = "the same obstacle, one with a part of the other's names"
     NAMES = "the same obstacle, other names"
     OPEN = "one or both unsure"
     CONTRADICTION = "CONTRADICTION"
@@ -114,6 +115,7 @@ def agreement(one: ScalingInvestigation, two: ScalingInvestigation) -> Agreement
         return Agreement.OPEN
     if one.judgement.obstacle is not two.judgement.obstacle:
         return Agreement.CONTRADICTION
-    if {each.name for each in one.objects} != {each.name for each in two.objects}:
-        return Agreement.NAMES
+    names, others = ({each.name for each in answer.objects} for answer in (one, two))
+    if names != others:
+        return Agreement.FEWER if names < others or others < names else Agreement.NAMES
     return Agreement.SAME if one.judgement.verdict is two.judgement.verdict else Agreement.SLOWER

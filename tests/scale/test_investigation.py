@@ -605,3 +605,38 @@ def test_lock_that_is_seldom_seen_among_neighbours_is_told_and_not_blamed():
     answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.03})
     assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.UNKNOWN, Doubt.YIELDING)
     assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])
+
+
+def test_set_that_was_measured_on_far_cpus_alone_is_not_named():
+    class Searching(SpreadProcess):
+        def is_far(self, mode):
+            return bool(mode.immortal)
+
+    answer = found(Searching, counted={42: 9_000.0})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, Doubt.FEW_CLEAN)
+    assert answer.objects == ()
+
+
+def test_search_and_trial_go_on_until_the_cpus_are_near():
+    class Moving(SpreadProcess):
+        sets = copied = 0
+
+        def is_far(self, mode):
+            self.sets += bool(mode.immortal)
+            self.copied += bool(mode.copies)
+            return (self.sets in {1, 2} and bool(mode.immortal)) or (self.copied in {1, 2} and bool(mode.copies))
+
+    answer = found(Moving, counted={42: 9_000.0})
+    assert [each.name for each in answer.objects] == ["app.N42"]
+    assert answer.judgement.doubt is None
+    assert [each.outcome for each in answer.trials] == [RepairOutcome.MEASURED]
+
+
+def test_collector_is_blamed_by_rounds_on_near_cpus():
+    class Moving(SpreadProcess):
+        def is_far(self, mode):
+            return False if mode.collector else self.measurements > 30
+
+    assert found(Moving, collecting=9_000.0, counted={}).judgement.obstacle is Obstacle.UNKNOWN
+    Moving.is_far = lambda self, mode: not mode.collector and 30 < self.measurements < 36
+    assert found(Moving, collecting=9_000.0, counted={}).judgement.obstacle is Obstacle.COLLECTOR

@@ -49,7 +49,8 @@ def test_answers_of_two_runs_agree_contradict_or_are_open():
     for other, expected in [
             (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.B", "app.A"), Agreement.SAME),
             (answer(ScalingVerdict.SLOWER, Obstacle.COUNTS, "app.A", "app.B"), Agreement.SLOWER),
-            (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.A"), Agreement.NAMES),
+            (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.A"), Agreement.FEWER),
+            (answer(ScalingVerdict.SLOWER, Obstacle.COUNTS, "app.A", "app.C"), Agreement.NAMES),
             (answer(ScalingVerdict.PLATEAUS, Obstacle.LOCK, "app.A"), Agreement.CONTRADICTION),
             (answer(ScalingVerdict.SCALES, Obstacle.NONE), Agreement.CONTRADICTION),
             (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, doubt=Doubt.SET), Agreement.OPEN),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import CONTRAST, EXPLAINS, Doubt, gain
-from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, ScalingRounds
+from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, TRIES, ScalingRounds, counts
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
-from gilscope.toolkit.scale.throughput import apart_or_all, pooled
+from gilscope.toolkit.scale.throughput import pooled
 from gilscope.toolkit.scale.zygote_process import CallMode
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.object_sampler import ObjectSampler
+    from gilscope.toolkit.scale.scaling_rounds import CpuPlacement
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import ProgramObject, SampledObject, ZygoteClient
 
@@ -25,6 +26,7 @@ SEARCHES = 2              # of which the last begins anew: one measurement that 
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
 MOST_NARROWED = 40        # with more suspects of the owners that are needed, no small set of them is searched for
 CLOSE_CALL = 0.2          # a share of the gain so near to the threshold is measured again
+PAIRS = 2                 # of measurements of a set and of everything immortal, at a time
 CONFIRMING_ROUNDS = 3
 SET = "set"
 
@@ -43,7 +45,7 @@ class CountsSearch:
     """Finds the set of objects that gains most of what making everything immortal gains."""
 
     def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], sampler: ObjectSampler, immortal: Span,
-                 clock: Callable[[], float], *, seconds: float, one_core: bool = False) -> None:
+                 clock: Callable[[], float], *, seconds: float, placement: CpuPlacement) -> None:
         """Search nothing yet.
 
         Args:
@@ -53,14 +55,14 @@ class CountsSearch:
             immortal: The rate of threads with everything immortal, in theirs without.
             clock: Tells seconds.
             seconds: After these, no further set is measured.
-            one_core: `immortal` was measured on hyperthreads of one core; otherwise, what is does not count.
+            placement: Where the CPUs were when `immortal` was measured; what is measured elsewhere does not count.
         """
         self._process = process
         self._modes = modes
         self._sampler = sampler
-        self._one_core = one_core
+        self._placement = placement
         self._shares = _MeasuredShares(process, modes, immortal, until=clock() + seconds, clock=clock,
-                                       one_core=one_core)
+                                       placement=placement)
 
     def find(self, seen: Sequence[SampledObject]) -> FoundSet | Doubt:
         """Return the set, or why there is none.
@@ -130,11 +132,7 @@ class CountsSearch:
         modes = {name: self._modes[name] for name in (THREADS, PROCESSES, IMMORTAL)}
         rounds = ScalingRounds(self._process, {
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
-        for _ in range(2):     # a second time on a busy machine
-            rounds.take(CONFIRMING_ROUNDS)
-            if rounds.enough([*modes, SET]) and (self._one_core or not rounds.on_one_core):
-                break
-        else:
+        if not rounds.take_comparable(CONFIRMING_ROUNDS, self._placement):
             self._shares.starved = True
             return None
         threads, processes, full, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, IMMORTAL, SET))
@@ -185,13 +183,13 @@ class _MeasuredShares:
     """Measures which share of the gain of everything immortal a set of objects has."""
 
     def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], immortal: Span, *, until: float,
-                 clock: Callable[[], float], one_core: bool) -> None:
+                 clock: Callable[[], float], placement: CpuPlacement) -> None:
         self.starved = False     # some measurement had too little clean time
         self._process = process
         self._all = modes[IMMORTAL]
         self._floor = 1 / immortal.ratio      # the rate of threads as they are, in that of everything immortal
         self._until = until
-        self._one_core = one_core
+        self._placement = placement
         self._clock = clock
         self._known: dict[tuple[int, ...], float] = {}
 
@@ -214,21 +212,27 @@ class _MeasuredShares:
         self.starved = False
 
     def _measure(self, numbers: tuple[int, ...]) -> float:
-        some: list[CleanCalls] = []
-        full: list[CleanCalls] = []
+        pairs: list[tuple[CleanCalls, CleanCalls]] = []
         share = None
-        for _ in range(2):
-            for _ in range(2):
-                some.append(self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers)))
-                full.append(self._process.measure_cleanly(self._all))
-            part, whole = pooled(apart_or_all(some)), pooled(apart_or_all(full))
-            one_core = {bool(part.one_core), bool(whole.one_core)}
-            alike = one_core == {False} or (self._one_core and one_core == {True})
-            share = (gain(part.rate / whole.rate, self._floor, 1.0) if alike and part.enough() and whole.enough()
-                     else None)
-            if share is not None and abs(share - ENOUGH) > CLOSE_CALL:
+        for _ in range(TRIES):
+            for _ in range(PAIRS):
+                some = self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers))
+                pair = some, self._process.measure_cleanly(self._all)
+                if self._are_comparable(pair):
+                    pairs.append(pair)
+            if not pairs:
+                continue
+            part, whole = map(pooled, zip(*pairs, strict=True))
+            share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None
+            if share is not None and (abs(share - ENOUGH) > CLOSE_CALL or len(pairs) > PAIRS):
                 break
         if share is None:
             self.starved = True
             raise SearchLimitError
         return share
+
+    def _are_comparable(self, pair: tuple[CleanCalls, CleanCalls]) -> bool:
+        """Return True if both of the pair count, and neither or both were measured on hyperthreads of one core."""
+        near = self._process.near
+        return all(counts(each, self._placement, near) for each in pair) and len(
+            {bool(each.one_core) for each in pair}) == 1

@@ -34,6 +34,7 @@ from gilscope.toolkit.scale.scaling_rounds import (
     ONE,
     PROCESSES,
     THREADS,
+    TRIES,
     CpuPlacement,
     ScalingRounds,
     compared_modes,
@@ -56,7 +57,6 @@ CAUSE_ROUNDS = 3
 CAUSE_LOOKS = 4           # at the cause, as long as an interval leaves it open
 OPEN_CAUSES = frozenset({Doubt.CONTRAST, Doubt.COLLECTOR})
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
-LOOK_TRIES = 3            # times CAUSE_ROUNDS in each, until enough of them have the CPUs where they were before
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
 LEAST_HANDOFFS = 5        # that deciles are of
 TRIAL_SECONDS = 45.0      # after these no repair is tried
@@ -183,7 +183,7 @@ class _Investigator:
         self._explained: float | None = None
         self._without: float | None = None
         self._trials: tuple[RepairTrial, ...] = ()
-        self._one_core = False      # what the verdict is of
+        self._placement = CpuPlacement.NEAR      # of what verdict and cause are of
 
     def run(self) -> ScalingInvestigation:
         answer = self._investigate()
@@ -211,7 +211,7 @@ class _Investigator:
             evidence = self._evidence(rounds)
             judgement = judge(evidence)
             taken += MORE_ROUNDS
-        self._one_core = evidence.one_core
+        self._placement = rounds.placement
         if judgement.verdict in LOST or judgement.obstacle is Obstacle.COUNTS:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
@@ -241,7 +241,7 @@ class _Investigator:
         for _ in range(LATER_LOOKS):
             self._rest(REST)
             rounds = ScalingRounds(self._process, compared_modes(self._threads))
-            for _ in range(LOOK_TRIES):
+            for _ in range(TRIES):
                 rounds.take(CAUSE_ROUNDS)
                 seen = evidence_of(rounds, self._threads)
                 if alike := seen.one_core == before.one_core and seen.far == before.far:
@@ -284,25 +284,11 @@ class _Investigator:
         return ObjectSampler(self._process, self._threads, 1 - rounds.total(THREADS).queued_share)
 
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
-        compared = [name for name in self._modes if name != ONE] + [NO_COLLECTOR]
-        rounds.take(CAUSE_ROUNDS, compared)
         sampler = self._sampler(rounds)
         seen = sampler.sample()
         locks = contended_locks(seen)
-        for look in range(CAUSE_LOOKS):
-            if look:
-                rounds.take(CAUSE_ROUNDS, compared)
-            beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-            evidence = replace(
-                self._evidence(rounds), locks=locks, no_collector=rounds.span(THREADS, NO_COLLECTOR),
-                immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
-                on_cores=sampler.on_cores)
-            judgement = judge(evidence)
-            if (judgement.doubt not in OPEN_CAUSES and not evidence.far) or self._is_late():
-                break
-        if judgement.obstacle is Obstacle.COLLECTOR:
-            evidence = self._without_collector_again(evidence)
-            judgement = judge(evidence)
+        evidence = self._measure_cause(rounds, locks, sampler.on_cores)
+        judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
             held = held or [each for each in locks if each.held >= seldom_locked(sampler.on_cores)]
@@ -317,15 +303,32 @@ class _Investigator:
             self._also = self._locks([each for each in locks if each.held >= seldom_locked(sampler.on_cores)])
         return evidence, judgement
 
+    def _measure_cause(
+        self, rounds: ScalingRounds, locks: tuple[ContendedLock, ...], on_cores: float,
+    ) -> ScalingEvidence:
+        """Measure on, also without the collector, until the cause is clear, or it is clear that it is not."""
+        compared = [name for name in self._modes if name != ONE] + [NO_COLLECTOR]
+        for _ in range(CAUSE_LOOKS):
+            rounds.take(CAUSE_ROUNDS, compared)
+            beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
+            evidence = replace(
+                self._evidence(rounds), locks=locks, no_collector=rounds.span(THREADS, NO_COLLECTOR),
+                immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
+                on_cores=on_cores)
+            judgement = judge(evidence)
+            if (judgement.doubt not in OPEN_CAUSES and not evidence.far) or self._is_late():
+                break
+        self._placement = rounds.placement
+        return self._without_collector_again(evidence) if judgement.obstacle is Obstacle.COLLECTOR else evidence
+
     def _without_collector_again(self, evidence: ScalingEvidence) -> ScalingEvidence:
         """Measure once more what blames the collector: the rounds that raised the suspicion may be chance."""
         rounds = ScalingRounds(self._process, {
             **{name: self._modes[name] for name in (THREADS, IMMORTAL) if name in self._modes},
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
-        rounds.take(CAUSE_ROUNDS)
+        enough = rounds.take_comparable(CAUSE_ROUNDS, self._placement)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
-        counts = self._one_core or not rounds.on_one_core
-        return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if counts else None,
+        return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if enough else None,
                        immortal_beside=beside.ratio if beside else None)
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
@@ -344,7 +347,7 @@ class _Investigator:
             return
         self._trials = (NOT_BEGUN,) if self._is_late() else try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
-            one_core=self._one_core)
+            placement=self._placement)
 
     def _try_copies_of_globals(self, suspects: Sequence[SampledObject]) -> None:
         """Try copies of what the program's own package holds, where no set of objects was found; keep what gains."""
@@ -355,14 +358,14 @@ class _Investigator:
             name.held is not None and name.held[0].partition(".")[0] == self._loaded.package)]
         if own:
             self._trials = tuple(each for each in try_copies(
-                self._process, self._threads, own, one_core=self._one_core) if each.gained)
+                self._process, self._threads, own, placement=self._placement) if each.gained)
 
     def _blame_counts(
         self, sampler: ObjectSampler, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
     ) -> Judgement:
         """Find the set of objects whose counts are in the way."""
         found = CountsSearch(self._process, self._modes, sampler, immortal, self._clock,
-                             seconds=SEARCH_SECONDS * self._patience, one_core=self._one_core).find(seen)
+                             seconds=SEARCH_SECONDS * self._patience, placement=self._placement).find(seen)
         if isinstance(found, Doubt):
             self._try_copies_of_globals(sampler.suspects(seen))
             return replace(judgement, doubt=judgement.doubt or found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
 from gilscope.toolkit.scale.repairs import UNCOPIED
-from gilscope.toolkit.scale.scaling_rounds import PROCESSES, ScalingRounds
+from gilscope.toolkit.scale.scaling_rounds import PROCESSES, CpuPlacement, ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME, method=CopyMethod.DEEP)
 
 
 def try_copies(
-    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], *, one_core: bool = False,
+    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], *,
+    placement: CpuPlacement = CpuPlacement.NEAR,
 ) -> tuple[RepairTrial, ...]:
     """Measure the function with copies of the objects, or of what holds them, in each thread.
 
@@ -78,7 +79,7 @@ def try_copies(
         process: The zygote.
         threads: Their number.
         objects: Those in the way, by number.
-        one_core: They were found on hyperthreads of one core; otherwise, what is measured on such does not count.
+        placement: Where the CPUs were when they were found; what is measured elsewhere does not count.
     """
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
@@ -90,7 +91,7 @@ def try_copies(
         if method is CopyMethod.DEEP and all(name.type in UNCOPIED for name in names):
             continue      # such a copy is the same object
         trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments),
-                       one_core=one_core)
+                       placement=placement)
         measured = trial.outcome is RepairOutcome.MEASURED
         if trials and not measured:      # it says no more than the first
             break
@@ -106,7 +107,7 @@ def try_copies(
 
 def _tried(
     process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies, *,
-    one_core: bool,
+    placement: CpuPlacement,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     control = ThreadCopies(how=CopyMethod.SAME, held=copies.held, arguments=copies.arguments)
@@ -119,14 +120,14 @@ def _tried(
     if plain.results != test.results and plain.results == process.test_copies(control).results:
         return RepairTrial(outcome=RepairOutcome.RESULTS, method=method)
     try:
-        return _measured(process, threads, {*new, *test.originals}, control, copies, one_core=one_core)
+        return _measured(process, threads, {*new, *test.originals}, control, copies, placement=placement)
     except UnscalableFunctionError as error:      # a copy that works once may fail later
         return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=str(error))
 
 
 def _measured(
     process: ZygoteClient, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies, *,
-    one_core: bool,
+    placement: CpuPlacement,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
     # C code uses an object in no line of the program.
@@ -135,13 +136,12 @@ def _measured(
     rounds = ScalingRounds(process, {
         PROCESSES: CallMode(threads=threads, processes=True), CONTROL: CallMode(threads=threads, copies=control),
         COPIES: CallMode(threads=threads, copies=copies)})
-    rounds.take(ROUNDS)
+    enough = rounds.take_comparable(ROUNDS, placement)
     found = rounds.span(PROCESSES, COPIES)
-    if found is not None and found.hi > WIDE * found.lo:
+    if enough and found is not None and found.hi > WIDE * found.lo:
         rounds.take(ROUNDS)
         found = rounds.span(PROCESSES, COPIES)
     without = rounds.span(PROCESSES, CONTROL)
-    enough = rounds.enough([PROCESSES, CONTROL, COPIES]) and (one_core or not rounds.on_one_core)
     if found is None or without is None or not enough:
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
@@ -149,10 +149,12 @@ def _measured(
                        copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
                            ("arguments",) if copies.arguments else ()),
                        of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(
-                           process, threads, copies, one_core=one_core))
+                           process, threads, copies, placement=placement))
 
 
-def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies, *, one_core: bool) -> Span | None:
+def _of_copies(
+    process: ZygoteClient, threads: int, copies: ThreadCopies, *, placement: CpuPlacement,
+) -> Span | None:
     """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
 
     An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.
@@ -161,6 +163,5 @@ def _of_copies(process: ZygoteClient, threads: int, copies: ThreadCopies, *, one
     rounds = ScalingRounds(process, {
         COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
         COPIES: CallMode(threads=threads, copies=copies)})
-    rounds.take(ROUNDS)
-    enough = rounds.enough([COPYING_PROCESSES, COPIES]) and (one_core or not rounds.on_one_core)
+    enough = rounds.take_comparable(ROUNDS, placement)
     return rounds.span(COPYING_PROCESSES, COPIES) if enough else None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
 LEAST_ROUNDS = 3          # that a ratio is of
+TRIES = 3                 # times as many measurements, until enough have the CPUs where they should be
 LEAST_OF_QUOTA = 0.4      # a value with less of the clean time that it needs is biased upward, and is left out
 
 
@@ -36,7 +37,7 @@ def _is_enough(calls: Iterable[CleanCalls]) -> bool:
 
 
 class CpuPlacement(StrEnum):
-    """Where the CPUs of the threads were; the host of a virtual machine moves them."""
+    """Where the CPUs of the threads were, the most wanted first; the host of a virtual machine moves them."""
 
     NEAR = "near"              # a cache line takes at most the time of `throughput.near_limit`, or it is not known
     FAR = "far"                # longer, at least in some of the measurements
@@ -74,12 +75,17 @@ class RoundCalls:
                    if len(by_round) == most and any(each.threads > 1 for each in by_round.values())]
         for placement in (CpuPlacement.NEAR, CpuPlacement.FAR):
             lost = {number for by_round in several for number, calls in by_round.items()
-                    if not _counts(calls, placement, near)}
+                    if not counts(calls, placement, near)}
             # What is compared must have rounds in common.
             whole = [[calls for number, calls in by_round.items() if number not in lost] for by_round in several]
             if not lost or all(len(calls) >= LEAST_ROUNDS and _is_enough(calls) for calls in whole):
                 return placement
         return CpuPlacement.ONE_CORE
+
+    def comparable(self, placement: CpuPlacement) -> bool:
+        """Return True if what counts here would also count where the CPUs were in `placement`."""
+        order = list(CpuPlacement)
+        return order.index(self.placement) <= order.index(placement)
 
     @property
     def on_one_core(self) -> bool:
@@ -100,7 +106,7 @@ class RoundCalls:
     def _counted(self, name: str) -> dict[int, CleanCalls]:
         """Return a mode's calls by round; those that do not count are emptied."""
         placement, near = self.placement, self.near
-        return {number: calls if _counts(calls, placement, near) else replace(calls, calls=0, spent=0, made=0)
+        return {number: calls if counts(calls, placement, near) else replace(calls, calls=0, spent=0, made=0)
                 for number, calls in self._found[name].items()}
 
     def total(self, name: str) -> CleanCalls:
@@ -135,7 +141,14 @@ class RoundCalls:
         return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)
 
 
-def _counts(calls: CleanCalls, placement: CpuPlacement, near: float) -> bool:
+def counts(calls: CleanCalls, placement: CpuPlacement, near: float) -> bool:
+    """Return True if calls count where those do that were measured with the CPUs in `placement`.
+
+    Args:
+        calls: Of one measurement.
+        placement: Of what they are compared with.
+        near: See `throughput.near_limit`.
+    """
     if placement is CpuPlacement.NEAR:
         return not calls.one_core and calls.handoff <= near
     return placement is CpuPlacement.ONE_CORE or not calls.one_core
@@ -163,3 +176,15 @@ class ScalingRounds(RoundCalls):
             for name in chosen[::-1] if self._rounds % 2 else chosen:
                 self._found[name][self._rounds] = self._process.measure_cleanly(self._modes[name])
             self._rounds += 1
+
+    def take_comparable(self, rounds: int, placement: CpuPlacement, tries: int = TRIES) -> bool:
+        """Measure rounds of all modes, and again, until enough of them are comparable to others in `placement`.
+
+        Returns:
+            True if they are.
+        """
+        for _ in range(tries):
+            self.take(rounds)
+            if self.enough(list(self._modes)) and self.comparable(placement):
+                return True
+        return False
