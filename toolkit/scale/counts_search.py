@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import CONTRAST, EXPLAINS, Doubt, gain
-from gilscope.toolkit.scale.scaling_rounds import IMMORTAL, PROCESSES, THREADS, TRIES, ScalingRounds, counts
+from gilscope.toolkit.scale.scaling_rounds import (
+    IMMORTAL,
+    PROCESSES,
+    THREADS,
+    TRIES,
+    CpuPlacement,
+    ScalingRounds,
+    counts,
+)
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
 from gilscope.toolkit.scale.throughput import pooled
 from gilscope.toolkit.scale.zygote_process import CallMode
@@ -18,14 +26,13 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.object_sampler import ObjectSampler
-    from gilscope.toolkit.scale.scaling_rounds import CpuPlacement
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import ProgramObject, SampledObject, ZygoteClient
 
 SEARCHES = 2              # of which the last begins anew: one measurement that errs misleads a whole search
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
 MOST_NARROWED = 40        # with more suspects of the owners that are needed, no small set of them is searched for
-CLOSE_CALL = 0.2          # a share of the gain so near to the threshold is measured again
+CLOSE_CALL = 0.2          # a share of the gain so near to its threshold is measured again
 PAIRS = 2                 # of measurements of a set and of everything immortal, at a time
 CONFIRMING_ROUNDS = 3
 SET = "set"
@@ -132,17 +139,25 @@ class CountsSearch:
         modes = {name: self._modes[name] for name in (THREADS, PROCESSES, IMMORTAL)}
         rounds = ScalingRounds(self._process, {
             **modes, SET: CallMode(threads=modes[THREADS].threads, immortal=tuple(numbers))})
-        if not rounds.take_comparable(CONFIRMING_ROUNDS, self._placement):
+        if not rounds.take_enough(CONFIRMING_ROUNDS, self._placement):
             self._shares.starved = True
             return None
-        threads, processes, full, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, IMMORTAL, SET))
+        if abs(_gained(rounds) - EXPLAINS) < CLOSE_CALL:
+            rounds.take(CONFIRMING_ROUNDS)
+        threads, processes, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, SET))
         better = rounds.span(THREADS, SET)
-        if some / threads < CONTRAST or better is None or better.lo <= 1 or gain(some, threads, full) < EXPLAINS:
+        if some / threads < CONTRAST or better is None or better.lo <= 1 or _gained(rounds) < EXPLAINS:
             return None
         places = self._process.places([each.number for each in named])
         return FoundSet(
             objects=tuple(replace(each.blamed, places=lines) for each, lines in zip(named, places, strict=True)),
             numbers=tuple(numbers), explained=min(1.0, gain(some, threads, processes)), without=some / processes)
+
+
+def _gained(rounds: ScalingRounds) -> float:
+    """Return the share that the set has of the gain of everything immortal."""
+    threads, full, some = (rounds.total(name).rate for name in (THREADS, IMMORTAL, SET))
+    return gain(some, threads, full)
 
 
 def _unknown(found: Sequence[SampledObject], known: Sequence[SampledObject]) -> list[SampledObject]:
@@ -214,25 +229,28 @@ class _MeasuredShares:
     def _measure(self, numbers: tuple[int, ...]) -> float:
         pairs: list[tuple[CleanCalls, CleanCalls]] = []
         share = None
-        for _ in range(TRIES):
+        for tries in range(1, 1 + TRIES):
             for _ in range(PAIRS):
                 some = self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers))
-                pair = some, self._process.measure_cleanly(self._all)
-                if self._are_comparable(pair):
-                    pairs.append(pair)
-            if not pairs:
+                pairs.append((some, self._process.measure_cleanly(self._all)))
+            counted = self._counted(pairs, self._placement)
+            if not counted and tries == TRIES:      # the host leaves the CPUs far apart: they are the same for both
+                counted = self._counted(pairs, CpuPlacement.FAR)
+            if not counted:
                 continue
-            part, whole = map(pooled, zip(*pairs, strict=True))
+            part, whole = map(pooled, zip(*counted, strict=True))
             share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None
-            if share is not None and (abs(share - ENOUGH) > CLOSE_CALL or len(pairs) > PAIRS):
+            if share is not None and (abs(share - ENOUGH) > CLOSE_CALL or len(counted) > PAIRS):
                 break
         if share is None:
             self.starved = True
             raise SearchLimitError
         return share
 
-    def _are_comparable(self, pair: tuple[CleanCalls, CleanCalls]) -> bool:
-        """Return True if both of the pair count, and neither or both were measured on hyperthreads of one core."""
+    def _counted(
+        self, pairs: Sequence[tuple[CleanCalls, CleanCalls]], placement: CpuPlacement,
+    ) -> list[tuple[CleanCalls, CleanCalls]]:
+        """Return the pairs that count in `placement`; neither or both were on hyperthreads of one core."""
         near = self._process.near
-        return all(counts(each, self._placement, near) for each in pair) and len(
-            {bool(each.one_core) for each in pair}) == 1
+        return [pair for pair in pairs if all(counts(each, placement, near) for each in pair)
+                and bool(pair[0].one_core) == bool(pair[1].one_core)]

@@ -326,7 +326,7 @@ class _Investigator:
         rounds = ScalingRounds(self._process, {
             **{name: self._modes[name] for name in (THREADS, IMMORTAL) if name in self._modes},
             NO_COLLECTOR: CallMode(threads=self._threads, collector=False)})
-        enough = rounds.take_comparable(CAUSE_ROUNDS, self._placement)
+        enough = rounds.take_enough(CAUSE_ROUNDS, self._placement)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
         return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if enough else None,
                        immortal_beside=beside.ratio if beside else None)

@@ -136,7 +136,7 @@ def _measured(
     rounds = ScalingRounds(process, {
         PROCESSES: CallMode(threads=threads, processes=True), CONTROL: CallMode(threads=threads, copies=control),
         COPIES: CallMode(threads=threads, copies=copies)})
-    enough = rounds.take_comparable(ROUNDS, placement)
+    enough = rounds.take_enough(ROUNDS, placement)
     found = rounds.span(PROCESSES, COPIES)
     if enough and found is not None and found.hi > WIDE * found.lo:
         rounds.take(ROUNDS)
@@ -163,5 +163,5 @@ def _of_copies(
     rounds = ScalingRounds(process, {
         COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
         COPIES: CallMode(threads=threads, copies=copies)})
-    enough = rounds.take_comparable(ROUNDS, placement)
+    enough = rounds.take_enough(ROUNDS, placement)
     return rounds.span(COPYING_PROCESSES, COPIES) if enough else None

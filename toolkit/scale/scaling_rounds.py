@@ -82,11 +82,6 @@ class RoundCalls:
                 return placement
         return CpuPlacement.ONE_CORE
 
-    def comparable(self, placement: CpuPlacement) -> bool:
-        """Return True if what counts here would also count where the CPUs were in `placement`."""
-        order = list(CpuPlacement)
-        return order.index(self.placement) <= order.index(placement)
-
     @property
     def on_one_core(self) -> bool:
         """Return True if measurements on hyperthreads of one core count, as too few others were made."""
@@ -177,14 +172,17 @@ class ScalingRounds(RoundCalls):
                 self._found[name][self._rounds] = self._process.measure_cleanly(self._modes[name])
             self._rounds += 1
 
-    def take_comparable(self, rounds: int, placement: CpuPlacement, tries: int = TRIES) -> bool:
-        """Measure rounds of all modes, and again, until enough of them are comparable to others in `placement`.
+    def take_enough(self, rounds: int, placement: CpuPlacement) -> bool:
+        """Measure rounds of all modes, and again, until enough of them are like others in `placement`.
 
         Returns:
-            True if they are.
+            True if there are enough.  If the host leaves the CPUs far apart, those on far ones do: they are compared
+            with each other.  Those on hyperthreads of one core, which hide contention, do only if the others are, too.
         """
-        for _ in range(tries):
+        order = list(CpuPlacement)
+        for _ in range(TRIES):
             self.take(rounds)
-            if self.enough(list(self._modes)) and self.comparable(placement):
+            enough = self.enough(list(self._modes))
+            if enough and order.index(self.placement) <= order.index(placement):
                 return True
-        return False
+        return enough and not self.on_one_core
