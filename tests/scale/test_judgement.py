@@ -90,7 +90,7 @@ def test_nothing_is_acquitted_that_its_interval_does_not_acquit(of_ceiling, chan
 
 
 @pytest.mark.parametrize(("of_ceiling", "ceiling", "obstacle"), [
-    (1.05, 1.9, Obstacle.NONE), (0.88, 1.9, Obstacle.NONE), (0.95, 1.1, Obstacle.HARDWARE)])
+    (1.05, 1.9, Obstacle.NONE), (0.91, 1.9, Obstacle.NONE), (0.95, 1.1, Obstacle.HARDWARE)])
 def test_nothing_is_blamed_where_threads_reach_the_ceiling(of_ceiling, ceiling, obstacle):
     # Although immortality gains a little, and whatever lock is seen held.
     found = judge(evidence(of_ceiling, 1.3, ceiling=ceiling, locks=locks(0.9)))
@@ -150,6 +150,15 @@ def test_near_the_threshold_the_whole_interval_decides(of_ceiling, verdict, doub
 def test_counts_are_in_the_way_of_what_is_lost_near_the_threshold(immortal, obstacle):
     near = replace(evidence(), of_ceiling=Span(ratio=0.79, lo=0.75, hi=0.83), immortal=immortal)
     assert judge(near) == Judgement(verdict=UNSURE, obstacle=obstacle, doubt=Doubt.NEAR)
+
+
+def test_estimate_alone_does_not_say_that_threads_scale_which_gain_a_quarter_from_immortality():
+    # `enum_member` on 3.13t: the next run said that it does not scale.
+    seen = evidence(0.86, 1.29)
+    assert judge(seen) == Judgement(verdict=UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.NEAR)
+    for changed in ({"immortal": span(1.2)}, {"immortal": span(1.3, 0.3)}, {"immortal": None},
+                    {"of_ceiling": span(0.86, 0.05)}):
+        assert judge(replace(seen, **changed)).verdict is SCALES
 
 
 def test_threads_that_seem_to_scale_and_gain_much_from_immortality_are_unsure():

@@ -234,6 +234,10 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
         gained = evidence.immortal
         if evidence.one_core:
             return ScalingVerdict.UNSURE, Doubt.ONE_CORE
+        # Counts that nobody contends for gain no quarter: the estimate alone, not the interval, says that it scales.
+        if (span.lo < SCALES and span.ratio < SURELY_NOT and gained is not None and gained.ratio >= CONTRAST
+                and gained.lo > 1):
+            return ScalingVerdict.UNSURE, Doubt.NEAR
         surprising = gained is not None and gained.ratio >= SURPRISING and gained.lo >= CONTRAST
         return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
     if span.hi < SCALES or (span.ratio <= SCALES - NEAR and span.hi <= SURELY_NOT):
