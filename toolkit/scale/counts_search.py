@@ -234,9 +234,9 @@ class _MeasuredShares:
                 some = self._process.measure_cleanly(CallMode(threads=self._all.threads, immortal=numbers))
                 pairs.append((some, self._process.measure_cleanly(self._all)))
             counted = self._counted(pairs, self._placement)
-            if not counted and tries == TRIES:      # the host leaves the CPUs far apart: they are the same for both
-                counted = self._counted(pairs, CpuPlacement.FAR)
-            if not counted:
+            if len(counted) < PAIRS and tries == TRIES:      # the host leaves the CPUs far apart: for both of a pair
+                counted = max(counted, self._counted(pairs, CpuPlacement.FAR), key=len)
+            if len(counted) < PAIRS:      # one may err by half of the gain
                 continue
             part, whole = map(pooled, zip(*counted, strict=True))
             share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None
