@@ -28,7 +28,7 @@ OPEN, CONTRADICTION = "open", "CONTRADICTION"
 
 
 def main() -> None:
-    """Print a line for each contradiction and for causes that differ, and the counts."""
+    """Print the counts, and a line for each contradiction."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of stored runs")
     args = parser.parse_args()
@@ -36,7 +36,8 @@ def main() -> None:
     for folder, each in zip(args.folders, shares, strict=True):
         print(f"{folder}: {_counted(_word(each, cell) for cell in each.cells)}")
     for one, other in itertools.combinations(shares, 2):
-        both = [cell for cell in one.cells if cell in set(other.cells)]
+        others = set(other.cells)
+        both = [cell for cell in one.cells if cell in others]
         print(f"verdicts: {_counted(_compared(one, other, cell) for cell in both)}")
         for cell in both:
             if _compared(one, other, cell) == CONTRADICTION:

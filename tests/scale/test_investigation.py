@@ -647,6 +647,22 @@ def test_share_of_a_set_is_of_two_pairs_on_near_cpus_at_least():
     assert len(sampled) == 2 * looked      # no suspect seemed to be missed, as in this run without an error
 
 
+def test_confirmation_near_to_its_threshold_is_measured_longer():
+    measured = []       # of the true set: twice in the search, then in the confirmation
+
+    class Erring(SpreadProcess):
+        def measure_cleanly(self, mode):
+            calls = super().measure_cleanly(mode)
+            if mode.immortal != (42,):
+                return calls
+            measured.append(calls)
+            # In the first three rounds it seems to gain a half.
+            return replace(calls, calls=round(calls.calls * 0.775)) if 2 < len(measured) < 6 else calls
+
+    assert [each.name for each in found(Erring, counted={42: 9_000.0}).objects] == ["app.N42"]
+    assert len(measured) == 8      # with a second search, 10
+
+
 def test_search_takes_what_there_is_if_the_cpus_stay_far_apart():
     class Searching(SpreadProcess):
         def is_far(self, mode):
@@ -668,6 +684,7 @@ def test_search_and_trial_go_on_until_the_cpus_are_near():
 
     answer = found(Moving, counted={42: 9_000.0})
     assert [each.name for each in answer.objects] == ["app.N42"]
+    assert answer.measurements > found(SpreadProcess, counted={42: 9_000.0}).measurements
     assert answer.judgement.doubt is None
     assert [each.outcome for each in answer.trials] == [RepairOutcome.MEASURED]
 

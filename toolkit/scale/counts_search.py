@@ -62,7 +62,7 @@ class CountsSearch:
             immortal: The rate of threads with everything immortal, in theirs without.
             clock: Tells seconds.
             seconds: After these, no further set is measured.
-            placement: Where the CPUs were when `immortal` was measured; what is measured elsewhere does not count.
+            placement: Where the CPUs were when `immortal` was measured; see `ScalingRounds.take_enough`.
         """
         self._process = process
         self._modes = modes
@@ -236,7 +236,7 @@ class _MeasuredShares:
             counted = self._counted(pairs, self._placement)
             if len(counted) < PAIRS and tries == TRIES:      # the host leaves the CPUs far apart: for both of a pair
                 counted = max(counted, self._counted(pairs, CpuPlacement.FAR), key=len)
-            if len(counted) < PAIRS:      # one may err by half of the gain
+            if len(counted) < PAIRS:      # a single one may err by half of the gain
                 continue
             part, whole = map(pooled, zip(*counted, strict=True))
             share = gain(part.rate / whole.rate, self._floor, 1.0) if part.enough() and whole.enough() else None

@@ -234,7 +234,7 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
         gained = evidence.immortal
         if evidence.one_core:
             return ScalingVerdict.UNSURE, Doubt.ONE_CORE
-        # Counts that nobody contends for gain no quarter: the estimate alone, not the interval, says that it scales.
+        # Where the estimate alone says that it scales, a clear gain leaves it open: the ceiling may be underrated.
         if (span.lo < SCALES and span.ratio < SURELY_NOT and gained is not None and gained.ratio >= CONTRAST
                 and gained.lo > 1):
             return ScalingVerdict.UNSURE, Doubt.NEAR

@@ -79,7 +79,7 @@ def try_copies(
         process: The zygote.
         threads: Their number.
         objects: Those in the way, by number.
-        placement: Where the CPUs were when they were found; what is measured elsewhere does not count.
+        placement: Where the CPUs were when they were found; see `ScalingRounds.take_enough`.
     """
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
