@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -478,9 +479,14 @@ def test_waiting_arms_use_no_cpu(build, tmp_path):
     kinds = Counter(each.answer.kind for each in taken)
     assert kinds["measured"] >= len(MODELS) - 2
     assert kinds["measured"] + kinds["unavailable"] == len(MODELS)
-    assert len(watched) == 3 * kinds["measured"]
-    # Meanwhile the others burn half a second and more; to go to sleep takes under a millisecond.
-    assert {name for name, seconds in watched if seconds > 0.02} == set()
+    spent = defaultdict(list)
+    for name, seconds in watched:
+        spent[name].append(seconds)
+    assert {len(each) for each in spent.values()} == {3}
+    assert len(spent) == kinds["measured"]
+    # Meanwhile the others burn half a second and more; to go to sleep takes under a millisecond.  Who waits busily does
+    # so before every turn; once, a machine without memory may charge a process for the pages that it reclaims.
+    assert {name: each for name, each in spent.items() if median(each) > 0.02} == {}
 
 
 @LINUX
