@@ -5,13 +5,16 @@ unsure fails here.
 """
 
 from dataclasses import dataclass, field, replace
+from math import exp
 
 import pytest
 
+from gilscope.toolkit.scale.child.names import UNNAMED
 from gilscope.toolkit.scale.counts_search import MOST_ALONE
-from gilscope.toolkit.scale.investigation import LONG_CALL, TRIAL_SECONDS, investigate
+from gilscope.toolkit.scale.investigation import LONG_CALL, MOST_ROUNDS, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
+from gilscope.toolkit.scale.report import investigation_sentences
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 from gilscope.toolkit.scale.zygote_process import (
     CodePlace,
@@ -403,6 +406,22 @@ def test_cause_that_a_wide_interval_leaves_open_is_measured_longer():
     assert answer.measurements > steady.measurements
 
 
+@pytest.mark.parametrize(("spread", "verdict"), [
+    (0.35, ScalingVerdict.PLATEAUS),
+    (2.0, ScalingVerdict.UNSURE),       # whatever is measured: it ends
+])
+def test_verdict_that_a_wide_interval_leaves_open_is_measured_longer(spread, verdict):
+    class Noisy(PlantedProcess):
+        def measure_cleanly(self, mode):
+            found = super().measure_cleanly(mode)
+            up = exp(spread * (self.measurements % 3 - 1))
+            return found if mode.processes or mode.threads == 1 else replace(found, calls=round(found.calls * up))
+
+    answer = found(Noisy, other_loss=6_000.0)
+    assert answer.judgement.verdict is verdict
+    assert answer.measurements > 4 * MOST_ROUNDS
+
+
 def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_quite_quiet():
     class Disturbed(PlantedProcess):
         def measure_cleanly(self, mode):
@@ -410,9 +429,26 @@ def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_
             found = super().measure_cleanly(mode)
             return replace(found, queued=round(0.15 * found.lasted))
 
-    answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.018})
+    answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.028})
     assert answer.judgement.obstacle is Obstacle.LOCK
     assert [each.name for each in answer.objects] == ["app.N5"]
+
+
+def test_lock_that_may_be_in_the_way_or_not_is_told():
+    answer = found(other_loss=12_000.0, locked={5: 0.02, 6: 0.002})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.UNKNOWN, Doubt.SELDOM)
+    assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])
+
+
+def test_lock_to_which_no_way_leads_is_not_blamed():
+    class Inside(PlantedProcess):
+        def names(self, numbers):
+            return [replace(each, kind=UNNAMED, name="an object of type dict") for each in super().names(numbers)]
+
+    answer = found(Inside, other_loss=12_000.0, locked={5: 0.06})
+    assert (answer.judgement.obstacle, answer.objects, answer.also) == (Obstacle.NOT_YOUR_OBJECTS, (), ())
+    assert any("one that it cannot reach was, in 6 %" in each for each in investigation_sentences(answer))
+    assert found(Inside, other_loss=12_000.0, locked={5: 0.6}).judgement.obstacle is Obstacle.LOCK
 
 
 def test_later_look_on_one_core_contradicts_no_loss():

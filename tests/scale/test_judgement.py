@@ -224,14 +224,31 @@ def test_lock_that_is_seldom_seen_because_threads_seldom_run_leaves_the_cause_op
     seen = evidence(0.54, 0.78, locks=locks(0.027))
     assert judge(replace(seen, on_cores=0.3)) == Judgement(
         verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=Doubt.YIELDING)
-    assert judge(replace(seen, locks=locks(0.005), on_cores=0.3)).obstacle is Obstacle.NOT_YOUR_OBJECTS
+    assert judge(replace(seen, locks=locks(0.002), on_cores=0.3)).obstacle is Obstacle.NOT_YOUR_OBJECTS
 
 
 def test_lock_that_is_seldom_held_is_in_the_way_where_nothing_else_is_left():
     seen = evidence(0.44, 0.98, locks=locks(0.033))
     assert judge(seen).obstacle is Obstacle.LOCK
-    assert judge(replace(seen, locks=locks(0.015))).obstacle is Obstacle.NOT_YOUR_OBJECTS
+    assert judge(replace(seen, locks=locks(0.008))).obstacle is Obstacle.NOT_YOUR_OBJECTS
     assert judge(replace(seen, immortal=span(2.2))).obstacle is Obstacle.COUNTS
+
+
+# functools.singledispatch on 3.13t, whose cell was locked in 1.5 % of samples in one run and in 5.5 % in another.
+def test_one_run_does_not_blame_a_lock_that_another_acquits():
+    seen = evidence(0.55, 1.09, locks=locks(0.015))
+    assert judge(seen) == Judgement(verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=Doubt.SELDOM)
+    assert judge(replace(seen, locks=locks(0.055))).obstacle is Obstacle.LOCK
+
+
+# type() in a loop on 3.14t: the dictionary in which a class keeps its subclasses, locked in 2 to 6 % of samples.
+@pytest.mark.parametrize("held", [0.02, 0.06])
+def test_lock_without_a_name_is_not_the_programs(held):
+    unnamed = tuple(replace(each, named=False) for each in locks(held))
+    seen = evidence(0.4, 1.02, locks=unnamed)
+    assert judge(seen) == Judgement(verdict=PLATEAUS, obstacle=Obstacle.NOT_YOUR_OBJECTS)
+    assert judge(replace(seen, locks=(*unnamed, *locks(0.055)))).obstacle is Obstacle.LOCK     # which has one
+    assert judge(replace(seen, locks=(replace(*unnamed, held=0.3),))).obstacle is Obstacle.LOCK     # of what, it says
 
 
 def test_gain_is_the_share_of_the_loss():

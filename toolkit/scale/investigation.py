@@ -8,12 +8,14 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
-from gilscope.toolkit.scale.child.names import LOG_HANDLER
+from gilscope.toolkit.scale.child.names import LOG_HANDLER, UNNAMED
 from gilscope.toolkit.scale.counts_search import CountsSearch
 from gilscope.toolkit.scale.judgement import (
+    HARDLY_LOCKED,
     LOCKED,
     LOST,
     MUCH_LOCKED,
+    SELDOM_LOCKED,
     ContendedLock,
     Doubt,
     Judgement,
@@ -23,7 +25,8 @@ from gilscope.toolkit.scale.judgement import (
     ScalingVerdict,
     after_later_looks,
     judge,
-    seldom_locked,
+    locks_left,
+    more_rounds_may_decide,
 )
 from gilscope.toolkit.scale.object_sampler import ObjectSampler, contended_locks
 from gilscope.toolkit.scale.repair_trials import NOT_BEGUN, RepairTrial, try_copies
@@ -51,11 +54,13 @@ if TYPE_CHECKING:
     Clock = Callable[[], float]
 
 ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
+WIDE_ROUNDS = 24          # at most, where they may decide
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict
 LONG_CALL = 0.02          # seconds; with such a one, each limit is twice as long
 CAUSE_ROUNDS = 3
 CAUSE_LOOKS = 4           # at the cause, as long as an interval leaves it open
-OPEN_CAUSES = frozenset({Doubt.CONTRAST, Doubt.COLLECTOR})
+OPEN_CAUSES = frozenset({Doubt.CONTRAST, Doubt.COLLECTOR})     # which more rounds may tell
+LOCK_DOUBTS = frozenset({Doubt.YIELDING, Doubt.SELDOM})
 LATER_LOOKS, REST = 2, 0.7        # how often it is looked at again, and seconds before each: a host may move the cores
 SEARCH_SECONDS = 30.0     # for the objects whose counts are in the way
 LEAST_HANDOFFS = 5        # that deciles are of
@@ -121,8 +126,8 @@ def investigate(
     return _Investigator(process, loaded, threads, clock, rest).run()
 
 
-def take_a_look(process: ZygoteClient, threads: int, count: int = ROUNDS) -> tuple[ScalingEvidence, float]:
-    """Measure `count` rounds of threads, processes and one thread, for a verdict without its cause.
+def take_a_look(process: ZygoteClient, threads: int) -> tuple[ScalingEvidence, float]:
+    """Measure a few rounds of threads, processes and one thread, for a verdict without its cause.
 
     Returns:
         The evidence, and the seconds of a call in one thread; 0.0 if no such call was undisturbed.
@@ -132,9 +137,13 @@ def take_a_look(process: ZygoteClient, threads: int, count: int = ROUNDS) -> tup
         LostZygoteError: The process has ended.
     """
     rounds = ScalingRounds(process, compared_modes(threads))
-    rounds.take(count)
+    rounds.take(ROUNDS)
+    evidence = evidence_of(rounds, threads)
+    if more_rounds_may_decide(evidence, judge(evidence).doubt):
+        rounds.take(ROUNDS)
+        evidence = evidence_of(rounds, threads)
     rate = rounds.total(ONE).rate
-    return evidence_of(rounds, threads), 1 / rate if rate else 0.0
+    return evidence, 1 / rate if rate else 0.0
 
 
 def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
@@ -205,7 +214,8 @@ class _Investigator:
         evidence = self._evidence(rounds)
         judgement = judge(evidence)
         taken = ROUNDS
-        while ((judgement.verdict is ScalingVerdict.UNSURE or evidence.far) and taken < MOST_ROUNDS
+        while ((judgement.verdict is ScalingVerdict.UNSURE or evidence.far)
+               and taken < (WIDE_ROUNDS if more_rounds_may_decide(evidence, judgement.doubt) else MOST_ROUNDS)
                and self._clock() - self._pass_began < VERDICT_SECONDS * self._patience):
             rounds.take(MORE_ROUNDS, list(self._modes))
             evidence = self._evidence(rounds)
@@ -286,12 +296,12 @@ class _Investigator:
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
         sampler = self._sampler(rounds)
         seen = sampler.sample()
-        locks = contended_locks(seen)
+        locks = self._known_locks(contended_locks(seen))
         evidence = self._measure_cause(rounds, locks, sampler.on_cores)
         judgement = judge(evidence)
-        held = [each for each in locks if each.held >= LOCKED]
+        held = [each for each in locks if each.is_held(LOCKED)]
         if judgement.obstacle is Obstacle.LOCK:
-            held = held or [each for each in locks if each.held >= seldom_locked(sampler.on_cores)]
+            held = held or locks_left(locks, SELDOM_LOCKED, sampler.on_cores)
             self._objects = self._locks(held)
             self._try_copies(judgement.obstacle, [each.number for each in held])
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
@@ -299,8 +309,8 @@ class _Investigator:
             judgement = self._blame_counts(sampler, seen, evidence.immortal, judgement)
         elif judgement.verdict is ScalingVerdict.UNSURE:
             self._also = self._locks(held)
-        elif judgement.doubt is Doubt.YIELDING:
-            self._also = self._locks([each for each in locks if each.held >= seldom_locked(sampler.on_cores)])
+        elif judgement.doubt in LOCK_DOUBTS:
+            self._also = self._locks(locks_left(locks, HARDLY_LOCKED, sampler.on_cores))
         return evidence, judgement
 
     def _measure_cause(
@@ -330,6 +340,11 @@ class _Investigator:
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
         return replace(evidence, no_collector=rounds.span(THREADS, NO_COLLECTOR) if enough else None,
                        immortal_beside=beside.ratio if beside else None)
+
+    def _known_locks(self, locks: Sequence[ContendedLock]) -> tuple[ContendedLock, ...]:
+        """Return the locks with the knowledge whether they have a name."""
+        names = self._process.names([each.number for each in locks])
+        return tuple(replace(each, named=name.kind != UNNAMED) for each, name in zip(locks, names, strict=True))
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
         numbers = [each.number for each in held]

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SCALES = 0.8           # of the ceiling; a smaller loss is not worth blaming anything for
-NEAR = 0.05            # of `SCALES`: so near to it, the whole interval must be on one side
-SURELY_SCALES = 0.7    # a lower end of the interval below this leaves it open
-SURELY_NOT = 0.9       # an upper end above this leaves it open
+NEAR = 0.05            # an estimate so far from `SCALES` decides if its interval reaches no farther beyond it
+SURELY_SCALES = 0.7    # an open verdict is near to `SCALES` if the interval begins here or higher
+SURELY_NOT = 0.9       # and ends here or lower
 ACQUITTED = 1.2        # an interval of the gain that ends below acquits counts that explain less than half of the loss
 CONTRAST = 1.25        # smaller differences between two pooled rates cannot be told on a busy machine
 COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back where counts are to blame
 COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
 BESIDE_COLLECTOR = 1.15         # more than without the collector: immortality also makes collections cheap
 LOCKED = 0.05          # share of samples in which a lock was held
-SELDOM_LOCKED = 0.02   # likewise, where counts and the collector are excluded
-MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
+SELDOM_LOCKED = 0.03   # likewise, where counts and the collector are excluded
+HARDLY_LOCKED = 0.01   # less excludes that lock, too
+MUCH_LOCKED = 0.2      # the same of a lock without a name, or where the rest of the evidence is from a busy machine
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 QUIET = 0.8            # share of the threads' time in which they had cores
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
@@ -61,6 +66,7 @@ class Doubt(StrEnum):
 
     FEW_CLEAN = "few-clean"              # too little time in which all threads had their cores
     YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
+    SELDOM = "lock-seldom-held"          # nothing else is left, and a lock was held in few samples
     WIDE = "wide-interval"               # the interval includes both answers
     NEAR = "near-threshold"              # likewise, but it ends near to `SCALES` on both sides
     CONTRAST = "little-contrast"         # immortality may gain something
@@ -95,8 +101,13 @@ class LaterLook:
 class ContendedLock:
     """A lock that the sampler saw held."""
 
-    number: int        # of the object
-    held: float        # share of samples
+    number: int          # of the object
+    held: float          # share of samples
+    named: bool = True   # False: no way leads to it from the program, so it is the interpreter's, or C code's
+
+    def is_held(self, least: float) -> bool:
+        """Return True if it was held in so many samples; one without a name, in many."""
+        return self.held >= (least if self.named else max(least, MUCH_LOCKED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +199,13 @@ def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | 
     return _limited_verdict(evidence), None
 
 
+def more_rounds_may_decide(evidence: ScalingEvidence, doubt: Doubt | None) -> bool:
+    """Return True if the verdict is open because its interval is too wide for any estimate to decide."""
+    span = evidence.of_ceiling
+    return doubt in {Doubt.WIDE, Doubt.NEAR} and span is not None and (
+        span.lo < SCALES - NEAR or span.hi > SCALES + NEAR)
+
+
 def gain(rate: float, lost: float, full: float) -> float:
     """Return the share of the loss from `full` to `lost` that a rate gains back; 0.0 without a loss."""
     return (rate - lost) / (full - lost) if full > lost else 0.0
@@ -206,12 +224,15 @@ def counts_explain(evidence: ScalingEvidence) -> tuple[float, float]:
     return estimate, most
 
 
-def seldom_locked(on_cores: float) -> float:
-    """Return the share of samples from which on a lock may be in the way, if threads had cores for a share of the time.
+def locks_left(locks: Iterable[ContendedLock], least: float, on_cores: float) -> list[ContendedLock]:
+    """Return the locks that may be in the way where nothing else is.
 
-    Beside neighbours, samples are also taken while no thread runs that could hold it.
+    Args:
+        locks: Those seen held.
+        least: Share of samples, on idle cores.
+        on_cores: Share of the time in which threads had cores: no thread holds a lock in samples of the rest.
     """
-    return SELDOM_LOCKED * on_cores
+    return [each for each in locks if each.is_held(least * on_cores)]
 
 
 def is_lost_to_yielding_lock(evidence: ScalingEvidence) -> bool:
@@ -230,7 +251,7 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     if not evidence.enough or span is None:
         return (ScalingVerdict.PLATEAUS, None) if is_lost_to_yielding_lock(evidence) else (
             ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
-    if span.lo >= SCALES or (span.ratio >= SCALES + NEAR and span.lo >= SURELY_SCALES):
+    if span.lo >= SCALES or (span.ratio >= SCALES + NEAR and span.lo >= SCALES - NEAR):
         gained = evidence.immortal
         if evidence.one_core:
             return ScalingVerdict.UNSURE, Doubt.ONE_CORE
@@ -240,7 +261,7 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
             return ScalingVerdict.UNSURE, Doubt.NEAR
         surprising = gained is not None and gained.ratio >= SURPRISING and gained.lo >= CONTRAST
         return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
-    if span.hi < SCALES or (span.ratio <= SCALES - NEAR and span.hi <= SURELY_NOT):
+    if span.hi < SCALES or (span.ratio <= SCALES - NEAR and span.hi <= SCALES + NEAR):
         return _limited_verdict(evidence), None
     near = span.lo >= SURELY_SCALES and span.hi <= SURELY_NOT
     return ScalingVerdict.UNSURE, Doubt.NEAR if near else Doubt.WIDE
@@ -274,7 +295,7 @@ def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:
 
 
 def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
-    lock = any(each.held >= LOCKED for each in evidence.locks)
+    lock = any(each.is_held(LOCKED) for each in evidence.locks)
     if evidence.of_ceiling is None:
         return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, Doubt.FEW_CLEAN)
     threads, without = evidence.of_ceiling.ratio, evidence.no_collector      # of the ceiling, which is 1
@@ -303,7 +324,11 @@ def _by_exclusion(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     """Return the obstacle where neither counts nor the collector explain the loss."""
     if evidence.one_core:      # which hides what counts cost
         return Obstacle.UNKNOWN, Doubt.ONE_CORE
-    if not any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
+    if not locks_left(evidence.locks, HARDLY_LOCKED, evidence.on_cores):
         return Obstacle.NOT_YOUR_OBJECTS, None
     # Beside neighbours, who holds a lock may have no core: that it is seen held says less.
-    return (Obstacle.LOCK, None) if evidence.on_cores >= QUIET else (Obstacle.UNKNOWN, Doubt.YIELDING)
+    if evidence.on_cores < QUIET:
+        return Obstacle.UNKNOWN, Doubt.YIELDING
+    if locks_left(evidence.locks, SELDOM_LOCKED, evidence.on_cores):
+        return Obstacle.LOCK, None
+    return Obstacle.UNKNOWN, Doubt.SELDOM

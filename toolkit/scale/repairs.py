@@ -127,6 +127,8 @@ DOUBTS = {
                      "it is quiet, or stop other programs",
     Doubt.YIELDING: "threads give their cores to other programs while they wait for a lock, so by how much they are "
                     "slower cannot be told on this busy machine; try again when it is quiet",
+    Doubt.SELDOM: "neither reference counts nor the garbage collector explain the loss, and a lock was held in so few "
+                  "samples that it may be in the way or not; measure again once threads use it less, or not at all",
     Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
     Doubt.NEAR: 'it reaches about 0.8 of the ceiling, from where on it would be called "scales": neither answer is '
                 "far off; on a quieter machine, intervals are narrower",

@@ -9,9 +9,9 @@ from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import (
     COUNTS_GAIN,
+    HARDLY_LOCKED,
     LOST,
     SCALES,
-    SELDOM_LOCKED,
     SURELY_SCALES,
     Doubt,
     Obstacle,
@@ -142,10 +142,12 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
                f"{evidence.ceiling.ratio:.2f} times the throughput of one thread on this machine now.")
     if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
         most = percent(counts_explain(evidence)[1])
+        held = max((each.held for each in evidence.locks if not each.named), default=0.0)
+        other = f"; one that it cannot reach was, in {percent(held)}" if held >= HARDLY_LOCKED else ""
         yield (f"With every reachable object immortal, it is {span_text(evidence.immortal)} times as fast: reference "
-               f"counts explain at most {most} of the loss. No lock of an object was seen held often enough to matter "
-               f"({percent(SELDOM_LOCKED)} of samples). The rest is probably in the interpreter or in C code, such as "
-               "stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
+               f"counts explain at most {most} of the loss. No lock that the program can reach was seen held in "
+               f"{percent(HARDLY_LOCKED)} of samples or more{other}. The rest is probably in the interpreter or in C "
+               "code, such as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:

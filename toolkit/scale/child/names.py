@@ -28,6 +28,7 @@ ITEM = "the value of "
 LOG_HANDLER = "log handler"     # kind of the lock that one has
 ARGUMENT = "argument "
 TEST_ARGUMENT = "test argument "
+UNNAMED = "unknown"             # kind of an object to which no way was found
 HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
 # A class statement leaves one of these in the namespace of a class; before 3.13 perhaps only in that of its base.
 FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__", "__slots__")
@@ -61,7 +62,7 @@ class _Way:
 def names_of(
     wanted: Sequence[Any], function: str, payloads: list[Any] | None, arguments: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Return the fields of `zygote_process.ProgramObject` for each; the kind "unknown" has the name of its type alone.
+    """Return the fields of `zygote_process.ProgramObject` for each; the kind UNNAMED has the name of its type alone.
 
     Args:
         wanted: The objects.
@@ -82,7 +83,7 @@ def _described(each: Any, way: _Way | None) -> dict[str, Any]:
     kind = type(each)
     told = f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
     if way is None:
-        way = _Way("unknown", f"an object of type {told}", module=_of(kind))
+        way = _Way(UNNAMED, f"an object of type {told}", module=_of(kind))
     return {"name": message(way.text), "owner": message(way.owner), "kind": way.kind, "type": message(told),
             "held": [way.module, way.held] if way.held else None, "argument": way.argument, "ours": within(way.module)}
 
