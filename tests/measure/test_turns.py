@@ -485,7 +485,7 @@ def test_waiting_arms_use_no_cpu(build, tmp_path):
     assert {len(each) for each in spent.values()} == {3}
     assert len(spent) == kinds["measured"]
     # Meanwhile the others burn half a second and more; to go to sleep takes under a millisecond.  Who waits busily does
-    # so before every turn; once, a machine without memory may charge a process for the pages that it reclaims.
+    # so before every turn.  Before one, multiprocessing's resource tracker may still be starting: nobody waits for it.
     assert {name: each for name, each in spent.items() if median(each) > 0.02} == {}
 
 
