@@ -55,6 +55,19 @@ def test_watching_ends_with_the_calls():
     assert first == second
 
 
+@pytest.mark.parametrize("label", builds())
+def test_function_on_one_line_uses_what_is_there_and_a_default_is_no_use(label):
+    program = """
+import json
+from gilscope.toolkit.scale.child.places import places_of
+from tests.scale import used_program as program
+print(json.dumps(places_of([program.TABLE, program.SLOTTED.rate], [program.g, program.with_default])))
+"""
+    done = run_child(builds()[label], "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[[FILE, 65, "g"]], [[FILE, 68, "<lambda>"]]]
+
+
 def test_line_that_raises_is_no_error_of_ours():
     program = """
 from gilscope.toolkit.scale.child.places import places_of

@@ -96,6 +96,15 @@ def test_pickle_is_tried_where_a_deep_copy_keeps_using_what_the_original_stores(
     assert second.of_ceiling.ratio == pytest.approx(0.95)
 
 
+def test_lock_is_not_copied_without_what_it_protects():
+    lock = replace(OBJECT, name="app.LOCK", type="_thread.lock", held=("app", "LOCK"))
+    process = FakeZygote()
+    assert [each.outcome for each in tried(process, lock)] == [RepairOutcome.LOCK_ALONE]
+    assert not process.asked
+    part = replace(OBJECT, name="app.TABLE.lock", type="_thread.lock")
+    assert [each.outcome for each in tried(process, part)] == [RepairOutcome.MEASURED]
+
+
 def test_wide_interval_is_measured_again():
     class Unsteady(FakeZygote):
         def measure_cleanly(self, mode):

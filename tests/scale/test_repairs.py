@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import logging
 import random
 import re
 import threading
@@ -75,6 +76,16 @@ def test_pattern_needs_more_than_to_be_compiled_again():
     assert "local name" not in text
     assert re.compile("a(b+)c") is re.compile("a(b+)c")
     assert re.compile("a(b+)c(?#1)") is not re.compile("a(b+)c(?#2)")
+
+
+def test_logger_is_asked_less_often_as_there_is_one_of_a_name():
+    assert "isEnabledFor" in text_for("global", "logging.Logger")
+    assert [*repairs(Obstacle.COUNTS, [blamed("global", "logging.Logger")])] == [RepairCode.LOCAL_NAME]
+    assert copy.deepcopy(logging.getLogger("app")) is logging.getLogger("app")
+
+
+def test_dictionary_that_is_only_read_is_looked_up_by_its_own_keys():
+    assert "sys.intern" in text_for("lock", "dict")
 
 
 def test_argument_is_a_local_name_already():

@@ -1,5 +1,7 @@
 """A thread works with copies of its own, made where the program keeps the object; nothing else changes."""
 
+import copyreg
+import queue
 import re
 import sys
 import threading
@@ -14,6 +16,21 @@ from tests.scale import used_program, used_values
 class Price:
     def __init__(self):
         self.rate = 2.5
+
+
+class Shelf:
+    def __init__(self):
+        self.lock, self.again = threading.Lock(), threading.RLock()
+        self.free = threading.Condition(self.lock)
+        self.jobs = queue.Queue()
+
+
+@pytest.fixture(autouse=True)
+def _locks_that_cannot_be_copied():
+    before = dict(copyreg.dispatch_table)
+    yield
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(before)
 
 
 @pytest.fixture
@@ -88,10 +105,27 @@ def test_payloads_are_copied(program):
 
 
 def test_what_cannot_be_copied_says_why(program):
+    program.LIMIT = (each for each in ())
     with pytest.raises(UncopiedError, match="TypeError: cannot pickle"):
-        call(program, DEEP, ("copied_app.main", "LOCK"))
+        call(program, DEEP, ("copied_app.main", "LIMIT"))
     with pytest.raises(UncopiedError, match="no plain Python function"):
         ThreadCopy(len, None, DEEP, held=[("copied_app.main", "PRICE")], arguments=False)
+
+
+@pytest.mark.parametrize("how", [DEEP, PICKLED])
+def test_copy_has_locks_of_its_own(program, how):
+    program.PRICE = shelf = Shelf()
+    with shelf.lock, shelf.again, shelf.jobs.mutex:      # whoever waited for one of these would wait forever
+        own, *_ = call(program, how, ("copied_app.main", "PRICE"))
+        assert type(own) is Shelf
+        assert own.again.acquire(blocking=False)
+        with own.free:
+            assert not own.lock.acquire(blocking=False)      # it is the lock of its condition, as in the original
+            own.free.notify_all()
+            assert not own.free.wait(0)
+        own.jobs.put("job")
+        assert own.jobs.get() == "job"
+    assert shelf.jobs.empty()
 
 
 def test_method_keeps_the_original_and_the_program_is_unchanged():

@@ -60,3 +60,13 @@ def f(conf):
     if total < 0:
         PROVIDER.never  # noqa: B018 - looked at, never run
     return total, row, conf["rates"], PROVIDER.limits, used_values.SHARED, SLOTTED.rate
+
+
+def g(): return [TABLE[3] for _ in range(2)]
+
+
+RATE = lambda: SLOTTED.rate
+
+
+def with_default(table=TABLE):
+    return RATE()

@@ -115,15 +115,24 @@ class ScalingInvestigation:
 
 def investigate(
     process: ZygoteClient, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
-    rest: Callable[[float], object] = time.sleep,
+    rest: Callable[[float], object] = time.sleep, say: Callable[[str], object] = lambda _: None,
 ) -> ScalingInvestigation:
     """Measure until verdict and cause are clear, or it is clear that they are not.
+
+    Args:
+        process: The zygote.
+        loaded: Its function.
+        threads: Their number.
+        clock: Tells seconds.
+        rest: Waits so many seconds.
+        say: Tells the user what comes next, if calls are long.
 
     Raises:
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    return _Investigator(process, loaded, threads, clock, rest).run()
+    return _Investigator(process, loaded, threads, clock, rest,
+                         say if loaded.seconds_per_call >= LONG_CALL else lambda _: None).run()
 
 
 def take_a_look(process: ZygoteClient, threads: int) -> tuple[ScalingEvidence, float]:
@@ -174,10 +183,11 @@ def _handoff_times(nanoseconds: Sequence[float]) -> HandoffTimes | None:
 class _Investigator:
     def __init__(
         self, process: ZygoteClient, loaded: LoadedFunction, threads: int, clock: Clock,
-        rest: Callable[[float], object],
+        rest: Callable[[float], object], say: Callable[[str], object],
     ) -> None:
         self._process = process
         self._rest = rest
+        self._say = say
         self._loaded = loaded
         self._threads = threads
         self._clock = clock
@@ -222,6 +232,8 @@ class _Investigator:
             judgement = judge(evidence)
             taken += MORE_ROUNDS
         self._placement = rounds.placement
+        share = evidence.of_ceiling
+        self._say(f"{judgement.verdict.value}{f', {share.ratio:.2f} of the ceiling' if share else ''} so far")
         if judgement.verdict in LOST or judgement.obstacle is Obstacle.COUNTS:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
@@ -294,6 +306,7 @@ class _Investigator:
         return ObjectSampler(self._process, self._threads, 1 - rounds.total(THREADS).queued_share)
 
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
+        self._say("looking for what is in the way")
         sampler = self._sampler(rounds)
         seen = sampler.sample()
         locks = self._known_locks(contended_locks(seen))
@@ -360,6 +373,7 @@ class _Investigator:
         """Try a copy in each thread where that is the repair."""
         if not self._objects or not COPIED.issuperset(repairs(obstacle, self._objects)):
             return
+        self._say("trying a copy in each thread")
         self._trials = (NOT_BEGUN,) if self._is_late() else try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
             placement=self._placement)
@@ -379,6 +393,7 @@ class _Investigator:
         self, sampler: ObjectSampler, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
     ) -> Judgement:
         """Find the set of objects whose counts are in the way."""
+        self._say("reference counts are; searching for the objects")
         found = CountsSearch(self._process, self._modes, sampler, immortal, self._clock,
                              seconds=SEARCH_SECONDS * self._patience, placement=self._placement).find(seen)
         if isinstance(found, Doubt):

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
-from gilscope.toolkit.scale.repairs import UNCOPIED
+from gilscope.toolkit.scale.repairs import LOCKS, UNCOPIED
 from gilscope.toolkit.scale.scaling_rounds import PROCESSES, CpuPlacement, ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
 
@@ -41,6 +41,7 @@ class RepairOutcome(StrEnum):
     MEASURED = "measured"
     ELSEWHERE = "reached-otherwise"       # not every object is held by a global or an argument
     UNCOPIED = "cannot-be-copied"
+    LOCK_ALONE = "lock-alone"             # a copy of it would not copy what it protects
     STILL_USED = "original-still-used"    # through a method, another module or a closure
     RESULTS = "results-change"
     FEW_CLEAN = "few-clean"
@@ -58,6 +59,7 @@ class RepairTrial:
     detail: str = ""                   # the error of a copy
     of_copies: Span | None = None      # with the copies, against processes with such copies; None: it was not needed
     copied: tuple[str, ...] = ()       # the globals and arguments that each thread copied
+    far: bool = False                  # it was measured on CPUs that are farther apart than those of the verdict
 
     @property
     def gained(self) -> bool:
@@ -84,6 +86,8 @@ def try_copies(
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
         return (RepairTrial(outcome=RepairOutcome.ELSEWHERE, method=CopyMethod.DEEP),)
+    if any(name.type in LOCKS and name.held and name.name == ".".join(name.held) for name in names):
+        return (RepairTrial(outcome=RepairOutcome.LOCK_ALONE, method=CopyMethod.DEEP),)
     held = tuple(dict.fromkeys(name.held for name in names if name.held))
     arguments = any(name.argument for name in names)
     trials: list[RepairTrial] = []
@@ -146,6 +150,7 @@ def _measured(
         return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
     return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
                        without=without.ratio,
+                       far=rounds.placement is CpuPlacement.FAR and placement is CpuPlacement.NEAR,
                        copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
                            ("arguments",) if copies.arguments else ()),
                        of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(

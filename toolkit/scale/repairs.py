@@ -51,8 +51,12 @@ TEXTS = {
 _LOCK = ("Hold it for less of the work, or split what it protects into parts with a lock each, such as one for each "
          "thread.")
 _STREAM = "Write less often: collect in each thread, and write much at once, or give each thread a file of its own."
+LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
 OF_LOCK = {
-    "_thread.lock": _LOCK, "_thread.RLock": _LOCK,
+    **dict.fromkeys(LOCKS, _LOCK),
+    "dict": "If threads write it, let each fill one of its own and merge them at the end. If they only read it, look "
+            "it up by the very objects that are its keys, such as texts from sys.intern(): a look-up by an equal key "
+            "that is another object may take the lock.",
     "functools._lru_cache_wrapper": "Look results up less often, or give each thread a cache of its own, made inside "
                                     "the thread: every call of a cache with a maxsize takes the cache's lock.",
     "random.Random": "Make one random.Random() for each thread, inside the thread, with a seed of its own.",
@@ -65,6 +69,9 @@ QUEUE_OF_RECORDS = ("Log less often, or let a logging.handlers.QueueHandler pass
 # Repairs that a copy in each thread is, or shows the gain of.
 COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
 PATTERN = "re.Pattern"
+LOGGER = "logging.Logger"
+IF_ENABLED = ("Call it less often: bind LOG.isEnabledFor(level) to a local name once, before the loop, and log only if "
+              "it is true. Copies of a logger, and getLogger(), are the one logger of that name.")
 # Types of which every copy, also a deep one, is the same object; as the child names them.
 UNCOPIED = frozenset({"int", "float", "complex", "str", "bytes", "tuple", "range", PATTERN})
 _OF_KIND = {
@@ -111,6 +118,8 @@ def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
         return COMPILED
     if code is RepairCode.THREAD_VALUE and blamed.kind == "argument":
         return COMPUTED      # it is a local name already
+    if blamed.type == LOGGER and code is RepairCode.LOCAL_NAME:
+        return IF_ENABLED
     if code is not RepairCode.SHARD:
         return TEXTS[code]
     if blamed.kind == LOG_HANDLER:
@@ -119,6 +128,8 @@ def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
 
 
 def _repair_of(blamed: BlamedObject) -> RepairCode:
+    if blamed.type == LOGGER and blamed.kind not in _OF_KIND:
+        return RepairCode.LOCAL_NAME
     return _OF_KIND.get(blamed.kind, RepairCode.THREAD_VALUE if blamed.type in UNCOPIED else RepairCode.THREAD_COPY)
 
 

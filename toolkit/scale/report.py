@@ -19,7 +19,7 @@ from gilscope.toolkit.scale.judgement import (
     counts_explain,
 )
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
-from gilscope.toolkit.scale.repairs import DOUBTS, PATTERN, UNCOPIED, RepairCode, advice
+from gilscope.toolkit.scale.repairs import DOUBTS, LOCKS, PATTERN, UNCOPIED, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ COPIES = {
 NOT_TRIED = {
     RepairOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
     RepairOutcome.UNCOPIED: "it cannot be made",
+    RepairOutcome.LOCK_ALONE: "only the lock would be copied, and not what it protects",
     RepairOutcome.STILL_USED: "the original was still used: such a copy keeps some objects as they are, and a method "
                               "or a closure keeps what it has",
     RepairOutcome.RESULTS: "results change",
@@ -49,7 +50,6 @@ NOT_TRIED = {
     RepairOutcome.NO_TIME: "the investigation had taken too long already: calls are long, or the machine is busy",
 }
 FROM_CODE = UNCOPIED - {"range", PATTERN}      # types of constants
-LOCKS = frozenset({"_thread.lock", "_thread.RLock"})     # types that are locks, not objects with one
 # Doubts about the verdict, not about what is in the way.
 OPEN_WITH_OBJECTS = {Doubt.DISAGREE: "as measurements seconds apart differ",
                      Doubt.NEAR: "as it reaches about 0.8 of the ceiling"}
@@ -129,6 +129,10 @@ def _sentences(each: BuildScaling) -> Iterator[str]:
 def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
     """Yield sentences on a function: doubts, causes, objects, repairs, and how it was measured."""
     judgement, evidence = found.judgement, found.evidence
+    if not found.loaded.bytecode and any(one.held is None and one.kind != "constant" and one.type in FROM_CODE
+                                         for one in found.objects):
+        yield ("PYTHONDONTWRITEBYTECODE is set: unset it and measure again. Without a .pyc, references to numbers, "
+               "texts and tuples that the code itself makes are counted.")
     if judgement.doubt is not None:
         # The verdict may be clear where its cause is not.
         open_ = "Unsure" if judgement.verdict is ScalingVerdict.UNSURE else "Cause unsure"
@@ -172,10 +176,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         yield f"{subject}{each.text}"
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
-            without = "" if trial.without is None else f"; {_without_text(trial.without, found)}"
-            reached = f"{span_text(trial.of_ceiling)} of the ceiling"
-            of = "" if found.objects else f" of {list_text(trial.copied)}"
-            yield f"Tried: with {_copy_text(trial, found)}{of}, it reached {reached}{without}."
+            yield from _tried_text(trial, found)
             yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
@@ -191,11 +192,21 @@ def _copy_text(trial: RepairTrial, found: ScalingInvestigation) -> str:
     return "the pattern compiled anew in each thread" if patterns else COPIES[trial.method]
 
 
-def _without_text(without: float, found: ScalingInvestigation) -> str:
-    """Return the share of the ceiling without copies, in the rounds of the trial and in those of the table."""
+def _tried_text(trial: RepairTrial, found: ScalingInvestigation) -> Iterator[str]:
+    """Yield what a trial gained, in its own rounds, and why those may differ from the rounds of the table."""
+    reached = f"{span_text(trial.of_ceiling)} of the ceiling"
+    of = "" if found.objects else f" of {list_text(trial.copied)}"
+    copies = f"Tried: with {_copy_text(trial, found)}{of}, "
+    if not trial.without or trial.of_ceiling is None:
+        yield f"{copies}it reached {reached}."
+        return
     share = found.evidence.of_ceiling
     table = "" if share is None else f" (in those of the table, {share.ratio:.2f})"
-    return f"without one, in the same rounds, {without:.2f}{table}"
+    yield (f"{copies}threads were {trial.of_ceiling.ratio / trial.without:.2f} times as fast as without: they reached "
+           f"{reached}, and {trial.without:.2f} without one in the same rounds{table}.")
+    if trial.far:
+        yield ("In the rounds of this trial, the CPUs were farther apart than in those of the table, so that sharing "
+               "cost more: compare within the trial alone.")
 
 
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
@@ -225,10 +236,6 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
                f"ceiling: without counting, {share} of the loss disappears.{rest}")
         if all(one.kind == "constant" for one in found.objects):
             yield "Constants that come from a .pyc are immortal, so that is what a .pyc gains."
-    if not found.loaded.bytecode and any(one.held is None and one.kind != "constant" and one.type in FROM_CODE
-                                         for one in found.objects):
-        yield ("PYTHONDONTWRITEBYTECODE is set: without a .pyc, references to numbers, texts and tuples that the code "
-               "itself makes are counted; if the value comes from the code, a .pyc cures it.")
     if found.judgement.obstacle is Obstacle.LOCK and found.objects:
         yield from _beside_lock(found)
     for one in found.also:
@@ -238,12 +245,11 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 
 def _beside_lock(found: ScalingInvestigation) -> Iterator[str]:
     """Yield that the lock's share of the loss is unknown, and whether reference counts cost something, too."""
-    counts = ""
+    if not any(each.gained for each in found.trials):
+        yield "How much of the loss is the lock's is not known: measure again once threads hold it less, or not at all."
     if _counts_cost(found.evidence):
-        counts = (f" Reference counts cost something, too: with every object immortal, it is "
-                  f"{span_text(found.evidence.immortal)} times as fast.")
-    yield ("How much of the loss is the lock's is not known: measure again once threads hold it less, or not at all."
-           f"{counts}")
+        yield ("Reference counts cost something, too: with every object immortal, it is "
+               f"{span_text(found.evidence.immortal)} times as fast.")
 
 
 def _noise(found: ScalingInvestigation) -> Iterator[str]:
@@ -367,15 +373,14 @@ def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
 
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
-    """Return the best trial's share of the ceiling, in words; "" if no trial gained."""
-    gains = [(trial.of_ceiling.ratio, trial.without, trial.copied) for trial in found.trials
+    """Return the gain of the best trial, in words; "" if no trial gained."""
+    gains = [(trial.of_ceiling.ratio / trial.without, trial.of_ceiling.ratio, trial.copied) for trial in found.trials
              if trial.gained and trial.of_ceiling and trial.without]
     if not gains:
         return ""
-    reached, without, copied = max(gains)
+    times, reached, copied = max(gains)
     of = "" if found.objects else f" of {list_text(copied)}"
-    return (f"; a copy{of} in each thread reached {reached:.2f} of the ceiling, {without:.2f} without one in the same "
-            "rounds")
+    return f"; with a copy{of} in each thread, {times:.2f} times as fast ({reached:.2f} of the ceiling)"
 
 
 def _lacks_objects(found: ScalingInvestigation) -> bool:

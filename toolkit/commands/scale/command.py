@@ -196,7 +196,7 @@ def _investigated(build: Build, python: Path, args: Namespace) -> BuildScaling:
             loaded = process.load(args.function, args.payloads, args.payload, args.threads)
             if loaded.gil:
                 return BuildScaling(label=build.label, version=build.version, found=None, problem=GIL_ON)
-            found = investigate(process, loaded, args.threads)
+            found = investigate(process, loaded, args.threads, say=lambda text: print_stderr(f"gilscope: {text}"))
             return BuildScaling(label=build.label, version=build.version, found=found)
     except (UnscalableFunctionError, LostZygoteError) as error:
         return BuildScaling(label=build.label, version=build.version, found=None, problem=str(error))

@@ -59,7 +59,8 @@ class _LineWatcher:
         tool = next(each for each in range(6) if monitoring.get_tool(each) is None)
         monitoring.use_tool_id(tool, "gilscope scale")
         monitoring.register_callback(tool, monitoring.events.LINE, self._line)
-        monitoring.set_events(tool, monitoring.events.LINE)
+        monitoring.register_callback(tool, monitoring.events.PY_START, self._start)
+        monitoring.set_events(tool, monitoring.events.LINE | monitoring.events.PY_START)
         monitoring.restart_events()      # that of lines which an earlier look has disabled
         try:
             for call in calls:
@@ -69,13 +70,21 @@ class _LineWatcher:
             monitoring.free_tool_id(tool)
 
     def _line(self, code: types.CodeType, line: int) -> object:
+        self._look_at(code, line, sys._getframe(1))  # noqa: SLF001 - the callback is told the code and the line alone
+        return sys.monitoring.DISABLE      # it was looked at
+
+    def _start(self, code: types.CodeType, _offset: int) -> object:
+        # Code that is all on the line where it begins, such as a lambda, has no event for that line.
+        if {line for _, _, line in code.co_lines() if line is not None} == {code.co_firstlineno}:
+            self._look_at(code, code.co_firstlineno, sys._getframe(1))  # noqa: SLF001 - likewise
+        return sys.monitoring.DISABLE
+
+    def _look_at(self, code: types.CodeType, line: int, frame: types.FrameType) -> None:
         file = code.co_filename
         if self._left and not _is_foreign(file):
             self._left -= 1
-            frame = sys._getframe(1)  # noqa: SLF001 - the callback is told the code and the line alone
             for expression in self._expressions(file).get(line, ()):
                 self._look(expression, code, frame)
-        return sys.monitoring.DISABLE      # it was looked at
 
     def _look(self, expression: ast.expr, code: types.CodeType, frame: types.FrameType) -> None:
         values = _constants(expression, code) if isinstance(expression, ast.Constant) else _values(expression, frame)

@@ -8,11 +8,12 @@ replaced, and whoever tries the repair sees that the original is still used.
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
 import pickle
 import sys
 import types
-from _thread import allocate_lock
+from _thread import RLock, allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,20 @@ def _by_pickle(original: Any) -> Any:
 
 
 _COPY: dict[str, Callable[[Any], Any]] = {SAME: lambda each: each, DEEP: copy.deepcopy, PICKLED: _by_pickle}
+
+
+def copy_locks_as_new() -> None:
+    """Have copies hold new locks where originals hold locks, which neither `copy` nor `pickle` can copy.
+
+    For a process that ends afterwards: the program itself may count on the error.
+    """
+    kinds: dict[type, Callable[[Any], tuple[Any, tuple[Any, ...]]]] = {
+        type(allocate_lock()): lambda _: (allocate_lock, ()), RLock: lambda _: (RLock, ())}
+    if threading := sys.modules.get("threading"):
+        # It keeps methods of its lock, which copies have in common.
+        kinds[threading.Condition] = lambda each: (threading.Condition, (each._lock,))  # noqa: SLF001
+    for kind, reduced in kinds.items():
+        copyreg.dispatch_table.setdefault(kind, reduced)
 
 
 class UncopiedError(Exception):
@@ -55,6 +70,7 @@ class ThreadCopy:
         Raises:
             UncopiedError: Something cannot be copied.
         """
+        copy_locks_as_new()
         self.payloads = self._copied(payloads, how) if arguments else payloads
         self.call = call
         if held:
