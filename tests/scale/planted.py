@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.throughput import FAR
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.conformance.builds import builds
 
@@ -105,6 +106,7 @@ class Agreement(StrEnum):
     FEWER = "the same obstacle, one with a part of the other's names"
     NAMES = "the same obstacle, other names"
     OPEN = "one or both unsure"
+    MOVED = "another verdict or obstacle, and CPUs at another distance"
     CONTRADICTION = "CONTRADICTION"
 
 
@@ -114,7 +116,8 @@ def agreement(one: ScalingInvestigation, two: ScalingInvestigation) -> Agreement
            or each.judgement.doubt is not None for each in (one, two)):
         return Agreement.OPEN
     if one.judgement.obstacle is not two.judgement.obstacle:
-        return Agreement.CONTRADICTION
+        apart = [each.handoff.median for each in (one, two) if each.handoff]
+        return Agreement.MOVED if len(apart) == 2 and max(apart) > FAR * min(apart) else Agreement.CONTRADICTION
     names, others = ({each.name for each in answer.objects} for answer in (one, two))
     if names != others:
         return Agreement.FEWER if names < others or others < names else Agreement.NAMES

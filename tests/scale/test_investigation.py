@@ -434,6 +434,16 @@ def test_lock_that_is_in_the_way_by_exclusion_is_named_on_a_machine_that_is_not_
     assert [each.name for each in answer.objects] == ["app.N5"]
 
 
+@pytest.mark.parametrize(("seconds_per_call", "said"), [(1e-4, []), (LONG_CALL, [
+    "gets slower, 0.40 of the ceiling so far", "looking for what is in the way",
+    "reference counts are; searching for the objects", "trying a copy in each thread"])])
+def test_long_calls_are_measured_with_words_on_what_comes_next(seconds_per_call, said):
+    told = []
+    investigate(PlantedProcess(counted={42: 12_000.0}), replace(LOADED, seconds_per_call=seconds_per_call), 2,
+                clock=lambda: 0.0, rest=lambda _: None, say=told.append)
+    assert told == said
+
+
 def test_lock_that_may_be_in_the_way_or_not_is_told():
     answer = found(other_loss=12_000.0, locked={5: 0.02, 6: 0.002})
     assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.UNKNOWN, Doubt.SELDOM)

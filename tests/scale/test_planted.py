@@ -39,8 +39,9 @@ def test_every_program_has_a_truth_and_every_truth_a_program():
     assert {path.stem for path in CORPUS.glob("*.py")} == set(programs())
 
 
-def answer(verdict, obstacle, *names, doubt=None):
+def answer(verdict, obstacle, *names, doubt=None, took=None):
     return SimpleNamespace(judgement=Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt),
+                           handoff=took and SimpleNamespace(median=took),
                            objects=[SimpleNamespace(name=name) for name in names])
 
 
@@ -56,3 +57,13 @@ def test_answers_of_two_runs_agree_contradict_or_are_open():
             (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, doubt=Doubt.SET), Agreement.OPEN),
             (answer(ScalingVerdict.UNSURE, Obstacle.UNKNOWN), Agreement.OPEN)]:
         assert agreement(one, other) is agreement(other, one) is expected
+
+
+def test_answers_on_cpus_at_another_distance_do_not_contradict_each_other():
+    def lost_to(obstacle, took):
+        return answer(ScalingVerdict.PLATEAUS, obstacle, "app.A", took=took)      # nanoseconds for a cache line
+
+    near = lost_to(Obstacle.COUNTS, 26.0)
+    assert agreement(near, lost_to(Obstacle.LOCK, 160.0)) is Agreement.MOVED
+    assert agreement(near, lost_to(Obstacle.LOCK, 27.0)) is Agreement.CONTRADICTION
+    assert agreement(near, lost_to(Obstacle.LOCK, None)) is Agreement.CONTRADICTION     # it is not known

@@ -326,6 +326,14 @@ def test_lock_itself_is_held():
         objects=(replace(lock, name="app.SEEN", type="list"),))
 
 
+def test_share_of_a_lock_is_unknown_unless_a_copy_gained():
+    judgement = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.LOCK)
+    lock = BlamedObject(name="app.POOL.lock", kind="lock", type="_thread.lock", held=0.6)
+    unknown = "How much of the loss is the lock's is not known"
+    assert unknown in said(objects=(lock,), judgement=judgement, trials=(trial(0.47),))
+    assert unknown not in said(objects=(lock,), judgement=judgement, trials=(trial(0.95),))
+
+
 def test_pattern_is_told_as_compiled_anew():
     pattern = BlamedObject(name="app.WORD", kind="global", type="re.Pattern")
     assert "Tried: with the pattern compiled anew in each thread, threads were 2.11 times" in said(
