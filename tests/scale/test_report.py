@@ -237,6 +237,7 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
         "3.14t: gets slower; in the way: reference counts of app.PRICES; with a copy in each thread, 2.11 "
         "times as fast (0.95 of the ceiling).")
     assert "copy" not in in_short(trials=(trial(0.47),))
+    assert in_short(trials=(replace(trial(0.95), far=True),)).endswith("(0.95 of the ceiling, on CPUs farther apart).")
     unnamed = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.COUNTS, doubt=Doubt.SET)
     assert in_short(judgement=unnamed, objects=(), trials=(trial(0.95, copied=("app.SCHEMA",)),)) == (
         "3.14t: plateaus; reference counts, which objects could not be shown; with a copy of app.SCHEMA in each "

@@ -374,13 +374,14 @@ def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
     """Return the gain of the best trial, in words; "" if no trial gained."""
-    gains = [(trial.of_ceiling.ratio / trial.without, trial.of_ceiling.ratio, trial.copied) for trial in found.trials
-             if trial.gained and trial.of_ceiling and trial.without]
+    gains = [(trial.of_ceiling.ratio / trial.without, trial.of_ceiling.ratio, trial.far, trial.copied)
+             for trial in found.trials if trial.gained and trial.of_ceiling and trial.without]
     if not gains:
         return ""
-    times, reached, copied = max(gains)
+    times, reached, far, copied = max(gains)
     of = "" if found.objects else f" of {list_text(copied)}"
-    return f"; with a copy{of} in each thread, {times:.2f} times as fast ({reached:.2f} of the ceiling)"
+    where = ", on CPUs farther apart" if far else ""
+    return f"; with a copy{of} in each thread, {times:.2f} times as fast ({reached:.2f} of the ceiling{where})"
 
 
 def _lacks_objects(found: ScalingInvestigation) -> bool:

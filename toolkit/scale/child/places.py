@@ -91,7 +91,8 @@ class _LineWatcher:
         for value in values:
             for number in self._numbers.get(id(value), ()):
                 place = _shown(code.co_filename), expression.lineno, code.co_qualname
-                if place not in self.found[number]:
+                # A generator expression has a name of its own, and may be on the line of its function.
+                if place[:2] not in {each[:2] for each in self.found[number]}:
                     self.found[number].append(place)
 
     def _expressions(self, file: str) -> dict[int, list[ast.expr]]:
