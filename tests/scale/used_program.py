@@ -62,7 +62,7 @@ def f(conf):
     return total, row, conf["rates"], PROVIDER.limits, used_values.SHARED, SLOTTED.rate
 
 
-def g(): return list(TABLE[3] for _ in range(2))
+def g(): return any(TABLE[3] is None for _ in range(2))
 
 
 RATE = lambda: SLOTTED.rate
