@@ -146,6 +146,7 @@ def test_repair_that_could_not_be_tried_says_why(changes, names, outcome, detail
 
 
 PROGRAM = """
+import queue
 import threading
 
 class Config:
@@ -165,6 +166,12 @@ def through_a_method():
 def f():
     return TABLE["a"]
 
+JOBS = queue.Queue()
+
+def with_its_lock():
+    JOBS.put(1)
+    return JOBS.get()
+
 def guarded():
     with LOCK:
         return 1
@@ -174,8 +181,9 @@ def guarded():
 @pytest.mark.skipif(not FREE, reason="no free-threaded build")
 @pytest.mark.parametrize(("function", "name", "outcomes"), [
     ("through_a_method", "CONFIG", {RepairOutcome.STILL_USED}),
-    ("guarded", "LOCK", {RepairOutcome.UNCOPIED}),
+    ("guarded", "LOCK", {RepairOutcome.LOCK_ALONE}),
     ("f", "TABLE", {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}),      # as busy as the machine is
+    ("with_its_lock", "JOBS", {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}),
 ])
 @pytest.mark.parametrize("label", FREE)
 def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcomes, tmp_path):
