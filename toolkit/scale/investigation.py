@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     Clock = Callable[[], float]
 
 ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
-WIDE_ROUNDS = 24          # at most, where they may decide
+WIDE_ROUNDS = 24          # the most where only these may decide
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict
 LONG_CALL = 0.02          # seconds; with such a one, each limit is twice as long
 CAUSE_ROUNDS = 3
@@ -373,8 +373,11 @@ class _Investigator:
         """Try a copy in each thread where that is the repair."""
         if not self._objects or not COPIED.issuperset(repairs(obstacle, self._objects)):
             return
+        if self._is_late():
+            self._trials = (NOT_BEGUN,)
+            return
         self._say("trying a copy in each thread")
-        self._trials = (NOT_BEGUN,) if self._is_late() else try_copies(
+        self._trials = try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
             placement=self._placement)
 

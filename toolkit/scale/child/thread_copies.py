@@ -35,7 +35,7 @@ def _by_pickle(original: Any) -> Any:
 _COPY: dict[str, Callable[[Any], Any]] = {SAME: lambda each: each, DEEP: copy.deepcopy, PICKLED: _by_pickle}
 
 
-def copy_locks_as_new() -> None:
+def _copy_locks_as_new() -> None:
     """Have copies hold new locks where originals hold locks, which neither `copy` nor `pickle` can copy.
 
     For a process that ends afterwards: the program itself may count on the error.
@@ -70,7 +70,7 @@ class ThreadCopy:
         Raises:
             UncopiedError: Something cannot be copied.
         """
-        copy_locks_as_new()
+        _copy_locks_as_new()
         self.payloads = self._copied(payloads, how) if arguments else payloads
         self.call = call
         if held:
