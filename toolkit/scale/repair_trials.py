@@ -62,6 +62,11 @@ class RepairTrial:
     far: bool = False                  # it was measured on CPUs that are farther apart than those of the verdict
 
     @property
+    def times(self) -> float | None:
+        """Return the throughput with the copies in that without, in the rounds of the trial; None: not measured."""
+        return self.of_ceiling.ratio / self.without if self.of_ceiling and self.without else None
+
+    @property
     def gained(self) -> bool:
         """Return True if the copies clearly gain something."""
         reached, without = self.of_ceiling, self.without

@@ -80,6 +80,8 @@ _OF_KIND = {
     "function": RepairCode.OWN_FUNCTION, "code": RepairCode.BYTECODE, "defaults": RepairCode.OWN_FUNCTION,
     "lock": RepairCode.SHARD, LOG_HANDLER: RepairCode.SHARD,
 }
+# Where the kind decides nothing.
+_OF_TYPE = {**dict.fromkeys(UNCOPIED, RepairCode.THREAD_VALUE), LOGGER: RepairCode.LOCAL_NAME}
 
 
 def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> dict[RepairCode, list[BlamedObject]]:
@@ -128,9 +130,7 @@ def _text_for(code: RepairCode, blamed: BlamedObject) -> str:
 
 
 def _repair_of(blamed: BlamedObject) -> RepairCode:
-    if blamed.type == LOGGER and blamed.kind not in _OF_KIND:
-        return RepairCode.LOCAL_NAME
-    return _OF_KIND.get(blamed.kind, RepairCode.THREAD_VALUE if blamed.type in UNCOPIED else RepairCode.THREAD_COPY)
+    return _OF_KIND.get(blamed.kind) or _OF_TYPE.get(blamed.type, RepairCode.THREAD_COPY)
 
 
 DOUBTS = {

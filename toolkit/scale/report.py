@@ -176,7 +176,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         yield f"{subject}{each.text}"
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
-            yield from _tried_text(trial, found)
+            yield from _gain(trial, trial.of_ceiling, found)
             yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
@@ -192,18 +192,15 @@ def _copy_text(trial: RepairTrial, found: ScalingInvestigation) -> str:
     return "the pattern compiled anew in each thread" if patterns else COPIES[trial.method]
 
 
-def _tried_text(trial: RepairTrial, found: ScalingInvestigation) -> Iterator[str]:
-    """Yield what a trial gained, in its own rounds, and why those may differ from the rounds of the table."""
-    reached = f"{span_text(trial.of_ceiling)} of the ceiling"
+def _gain(trial: RepairTrial, reached: Span, found: ScalingInvestigation) -> Iterator[str]:
+    """Yield the gain of a trial that was measured, and whether the CPUs were farther apart than before."""
     of = "" if found.objects else f" of {list_text(trial.copied)}"
-    copies = f"Tried: with {_copy_text(trial, found)}{of}, "
-    if not trial.without or trial.of_ceiling is None:
-        yield f"{copies}it reached {reached}."
-        return
     share = found.evidence.of_ceiling
     table = "" if share is None else f" (in those of the table, {share.ratio:.2f})"
-    yield (f"{copies}threads were {trial.of_ceiling.ratio / trial.without:.2f} times as fast as without: they reached "
-           f"{reached}, and {trial.without:.2f} without one in the same rounds{table}.")
+    gain = "" if trial.times is None else f"threads were {trial.times:.2f} times as fast as without: "
+    without = "" if not trial.without else f", and {trial.without:.2f} without one in the same rounds{table}"
+    yield (f"Tried: with {_copy_text(trial, found)}{of}, {gain}they reached {span_text(reached)} of the ceiling"
+           f"{without}.")
     if trial.far:
         yield ("In the rounds of this trial, the CPUs were farther apart than in those of the table, so that sharing "
                "cost more: compare within the trial alone.")
@@ -374,8 +371,8 @@ def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
     """Return the gain of the best trial, in words; "" if no trial gained."""
-    gains = [(trial.of_ceiling.ratio / trial.without, trial.of_ceiling.ratio, trial.far, trial.copied)
-             for trial in found.trials if trial.gained and trial.of_ceiling and trial.without]
+    gains = [(trial.times, trial.of_ceiling.ratio, trial.far, trial.copied)
+             for trial in found.trials if trial.gained and trial.times and trial.of_ceiling]
     if not gains:
         return ""
     times, reached, far, copied = max(gains)
