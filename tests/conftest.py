@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.conformance.builds import builds
+from tests.conformance.builds import builds, is_free_threaded
 
 # A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
 # starts inherits that.  Tests that press Ctrl-C need the usual state.
@@ -102,7 +102,8 @@ def on_few_builds(items):
     for (path, name), by_build in cases.items():
         if len(by_build) == len(builds()):   # others have names of builds among their cases
             draw = random.Random(f"{SEED} {path.name} {name}")
-            kinds = ([label for label in sorted(by_build) if label.endswith("t") is free] for free in (False, True))
+            kinds = ([label for label in sorted(by_build) if is_free_threaded(builds()[label]) is free]
+                     for free in (False, True))
             kept = {draw.choice(kind) for kind in kinds if kind}
             chosen -= {item for label, left_out in by_build.items() if label not in kept for item in left_out}
     return chosen

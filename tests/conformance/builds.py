@@ -1,5 +1,6 @@
 """The Pythons that the real-model tests run in: this one, and those that the environment names."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -17,6 +18,13 @@ def builds() -> dict[str, str]:
         if Path(path.strip()).resolve() != here:    # the one that this environment was made from
             found[label.strip()] = path.strip()
     return found
+
+
+@functools.cache
+def is_free_threaded(python: str) -> bool:
+    """Return True if this Python was built without a GIL."""
+    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -3,12 +3,12 @@
 import os
 import subprocess
 import time
-from functools import cache, cached_property
+from functools import cached_property
 
 import pytest
 
 from gilscope.toolkit.gil import preload, records
-from tests.conformance.builds import builds
+from tests.conformance.builds import builds, is_free_threaded
 
 BUILDS = builds()
 LIMIT = 600.0   # seconds for what takes one
@@ -16,13 +16,6 @@ TRIES = 8       # of what depends on when threads get their cores
 ENOUGH = 60.0   # seconds for all of them: on a very busy machine each takes long, and one is like another
 BUSY = 0.05     # share of their lives that threads waited for a core, above which that may be why it came out otherwise
 REASON = preload.unavailable()
-
-
-@cache
-def is_free_threaded(python):
-    """Return True if this Python was built without a GIL."""
-    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def pytest_collection_modifyitems(items):

@@ -24,6 +24,7 @@ from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell, Run, SkipKind
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
+from tests.conformance.builds import is_free_threaded
 from tests.measure.children import BUILDS, MARK, THREADS, USERCODE, gil_on, python_of, still_alive, target
 
 pytestmark = pytest.mark.newest   # the oldest takes turns in test_run_end_to_end
@@ -456,7 +457,7 @@ MODELS = [("serial", 1), ("threads", 2), ("free-threaded", 2), ("asyncio", 1), (
 @pytest.mark.parametrize("build", BUILDS)
 def test_waiting_arms_use_no_cpu(build, tmp_path):
     bench = Bench(tmp_path, [build], function="turning:burn", payload="0.1", values=3, python=python_of(build))
-    bench.arms = replace(bench.arms, free_threaded=frozenset({build} if build.endswith("t") else ()))
+    bench.arms = replace(bench.arms, free_threaded=frozenset({build} if is_free_threaded(BUILDS[build]) else ()))
     bench.cells = [Bench.cell(build, runner, workers) for runner, workers in MODELS]
     watched = []
 
