@@ -10,22 +10,21 @@ BOOTSTRAP = set -e; for python in python3 python python3.14 python3.13 python3.1
 	if [ -z "$$found" ]; then echo "no Python 3.9 or newer found: install one (Debian: apt-get install python3)" >&2; \
 	exit 2; fi; $$found toolkit/make_venv.py --groups
 
-# Every build at hand, as the conformance tests want to be told.
-OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, re, sys; print(",".join( \
-	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
-	if re.fullmatch(r"3\.\d+t?", build["label"])))'
-
-# Many tests wait for a process most of their time: three of them keep two cores busy.  ARGS="-n 0" runs one after the other.
-PYTEST = -m pytest -n 3 --dist worksteal --durations=15
+# $(call PYTEST,environment,name of the step,marks): first what shares the machine, then what needs it for itself.  Many
+# tests wait for a process most of their time: three of them keep two cores busy.  ARGS="-n 0" runs one after the other.
+# REPORTS is a folder for what `.ci/summary.py` reads.
+REPORTS =
+REPORT = $(if $(REPORTS),--junitxml=$(REPORTS)/$(1).xml)
+PYTEST = $(1)/bin/python -m pytest -m "$(3) and not quiet" -n 3 --dist worksteal $(call REPORT,$(2)) $(ARGS) && { \
+	$(1)/bin/python -m pytest -m "$(3) and quiet" $(call REPORT,$(2)-quiet) $(ARGS) -n 0 || [ $$? = 5 ]; }   # 5: none
 
 # What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
 OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
 	tests/evaluate/probes tests/evaluate/requirements tests/evaluate/test_answer.py \
 	tests/evaluate/test_next_steps.py tests/evaluate/views tests/race/reports tests/race/rewriting
-ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
-	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup lock pair test test-all test-faults test-packaging sanitize bench wheel docs lint type clean
+.PHONY: help setup lock pair test test-all test-slow test-oldest test-faults test-packaging nightly sanitize bench wheel docs lint \
+	type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
@@ -63,15 +62,18 @@ pair:
 
 test:
 	@$(BOOTSTRAP) test,workloads
-	@builds=$$($(OTHER_BUILDS)) && echo "testing with: $$builds" && \
-	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part fast $(ARGS)
-	@$(BOOTSTRAP) test --oldest
-	@$(call ON_OLDEST,oldest)
+	@$(call PYTEST,.venv,fast,not slow and not nightly)
 
-test-all: test
+test-slow:
 	@$(BOOTSTRAP) test,workloads,browser,release
-	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
-	@$(call ON_OLDEST,oldest-rest)
+	@$(call PYTEST,.venv,slow,slow and not nightly)
+
+test-all: test test-slow test-oldest
+
+test-oldest:
+	@$(BOOTSTRAP) test --oldest
+	@if [ -x .venv-oldest/bin/python ]; then $(call PYTEST,.venv-oldest,oldest,not slow and not nightly and not newest) \
+		--builds host $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)); fi
 
 test-packaging:
 	@$(BOOTSTRAP) test,workloads,release

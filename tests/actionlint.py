@@ -8,9 +8,9 @@ import pytest
 
 from gilscope.toolkit.file_locks import locked
 from gilscope.toolkit.user_dirs import cache_dir
+from tests.patience import PATIENCE
 
 MODULE = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
-TIMEOUT = 600.0
 
 
 def actionlint() -> str:
@@ -24,7 +24,7 @@ def actionlint() -> str:
         if not tool.exists():
             if shutil.which("go") is None:
                 pytest.skip("NO WORKFLOW WAS LINTED: there is neither actionlint nor Go, which builds it")
-            done = subprocess.run(["go", "install", MODULE], env={**os.environ, "GOBIN": str(folder)}, timeout=TIMEOUT,
+            done = subprocess.run(["go", "install", MODULE], env={**os.environ, "GOBIN": str(folder)}, timeout=PATIENCE,
                                   capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"NO WORKFLOW WAS LINTED: Go cannot build actionlint: {done.stderr.strip()[-200:]}")

@@ -1,15 +1,22 @@
 """What all tests need before the first of them."""
 
+import contextlib
 import gc
+import hashlib
 import os
 import random
+import shutil
 import signal
 import sys
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.conformance.builds import builds, is_free_threaded
+from gilscope.toolkit.user_dirs import cache_folder
+from tests.conformance import builds
 
 # A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
 # starts inherits that.  Tests that press Ctrl-C need the usual state.
@@ -29,45 +36,130 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # The same examples each time, however long a busy machine takes for one: chance decides neither what is tried nor when
-# it is given up.
+# it is given up.  `make nightly` lets it decide what is tried.
 settings.register_profile("gilscope", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", settings.get_profile("gilscope"), derandomize=False, max_examples=2000)
 settings.load_profile("gilscope")
-
-SEED = 20261122   # of the samples: the same cases each time
 
 # Projects that tests evaluate, with tests of their own.
 collect_ignore = ["corpus/evaluate", "corpus/planted"]
 
+KEPT_SECONDS = 3 * 24 * 3600   # of caches of other sources
 
-PARTS = ("fast", "rest", "oldest", "oldest-rest")
-CASES = 2         # of a test, in the part for the oldest Python
+CACHES = pytest.StashKey()
+own_folders = contextlib.ExitStack()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", choices=PARTS,
-                     help="fast: what `make test` runs: nothing slow, a sample of tests with many cases, and of tests"
-                          " for all builds one with the GIL and one without; rest: what that leaves out. Together they"
-                          f" are all tests. oldest: of the fast ones, {CASES} cases of each test, and none that is"
-                          " marked newest; oldest-rest: the other fast ones.")
+    parser.addoption("--builds", choices=builds.CHOICES, default="pair",
+                     help="The builds of tests that name kinds. pair: this Python and its nearest of the other kind; "
+                          "all: every build at hand; host: this Python alone (default: pair).")
+
+
+def pytest_configure(config):
+    """Know the builds, and share no cache, no lock and no temporary folder with another process of tests."""
+    given = getattr(config, "workerinput", None) or {
+        "builds": builds.hand_over(config.option.builds), "caches": _caches(), "workerid": "main"}
+    builds.take_over(given["builds"])
+    config.stash[CACHES] = given["caches"]
+    cache = Path(given["caches"], given["workerid"])
+    cache.mkdir(parents=True, exist_ok=True)
+    # Short, as the name of a socket in it has at most 107 characters; pytest's own folders stay where they were.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    temporary, machine = (own_folders.enter_context(
+        tempfile.TemporaryDirectory(prefix="gs-", ignore_cleanup_errors=True)) for _ in range(2))
+    os.environ.update(GILSCOPE_CACHE=str(cache), GILSCOPE_MACHINE=machine, TMPDIR=temporary)
+    tempfile.tempdir = None   # so that it is read again
+
+
+def pytest_unconfigure():
+    own_folders.close()
+
+
+def _caches():
+    """Return the folder of the caches of all processes: kept between runs, another one for other C sources."""
+    summed = hashlib.sha256()
+    for path in sorted((builds.ROOT / "toolkit").rglob("*.[ch]")):
+        summed.update(path.read_bytes())
+    mine = Path(f"{cache_folder()}-tests", summed.hexdigest()[:12])
+    mine.mkdir(parents=True, exist_ok=True)
+    os.utime(mine)
+    for other in mine.parent.iterdir():
+        if other.stat().st_mtime < time.time() - KEPT_SECONDS:
+            shutil.rmtree(other, ignore_errors=True)
+    return str(mine)
+
+
+@pytest.hookimpl(optionalhook=True)   # of xdist
+def pytest_configure_node(node):
+    node.workerinput["builds"] = builds.hand_over(node.config.option.builds)
+    node.workerinput["caches"] = node.config.stash[CACHES]
 
 
 def pytest_report_header(config):
-    part = config.option.part
-    return part and f"the {part} part of the tests; samples by seed {SEED}"
+    tested = builds.chosen()
+    others = [build.label for build in builds.found() if build not in tested]
+    left_out = f"; not run, without --builds=all: {', '.join(others)}" if others else ""
+    named = ", ".join(f"{builds.kind_of(each)} {each.version} {each.executable}" for each in tested)
+    return f"builds: {named}{left_out}"
+
+
+def pytest_generate_tests(metafunc):
+    """Give the fixture `build` each build of the kinds that the test names."""
+    if "build" not in metafunc.fixturenames:
+        return
+    mark = metafunc.definition.get_closest_marker("builds")
+    if mark is None:   # a test that is parametrised by hand
+        return
+    kinds = mark.args
+    assert kinds, metafunc.definition.nodeid
+    assert set(kinds) <= set(builds.KINDS), f"{metafunc.definition.nodeid}: builds{kinds}"
+    pair = metafunc.config.option.builds != "all"
+    cases = [pytest.param(build, id=kind if pair else build.label) for kind in kinds for build in builds.chosen(kind)]
+    lacking = {"gil": "no build with the GIL at hand", "free": "no free-threaded build at hand"}
+    cases += [pytest.param(None, id=kind, marks=pytest.mark.skip(reason=lacking[kind]))
+              for kind in kinds if not builds.chosen(kind)]
+    metafunc.parametrize("build", cases, scope="session")
+
+
+@pytest.fixture(scope="session")
+def python(build):
+    """Return the interpreter of `build`."""
+    return builds.python_of(build)
+
+
+# --- transition: samples go, folder by folder
+SEED = 20261122
+PARTS = ("fast", "rest")
 
 
 @pytest.hookimpl(trylast=True)   # after -m and -k
 def pytest_collection_modifyitems(config, items):
-    """Keep the part of the tests that is asked for."""
-    part = config.option.part
+    part = os.environ.get("GILSCOPE_PART")
     if part is None:
         return
-    chosen = on_few_builds(sampled((item for item in items if not item.get_closest_marker("slow")), sample_size))
-    few = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
-                  lambda item: None if item.get_closest_marker("every_python") else CASES)
-    chosen = {"fast": chosen, "rest": {*items} - chosen, "oldest": few, "oldest-rest": chosen - few}[part]
+    chosen = sampled((item for item in items if not item.get_closest_marker("slow")), sample_size)
+    chosen = {"fast": chosen, "rest": {*items} - chosen}[part]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+def sample_size(item):
+    mark = item.get_closest_marker("sample")
+    return mark and mark.args[0]
+
+
+def sampled(items, size):
+    chosen, cases = set(), {}
+    for item in items:
+        if (kept := size(item)) is None:
+            chosen.add(item)
+        else:
+            cases.setdefault((item.path, item.originalname, kept), []).append(item)
+    for (path, name, kept), found in cases.items():
+        chosen |= {*random.Random(f"{SEED} {path.name} {name}").sample(found, min(kept, len(found)))}
+    return chosen
+# --- end of the transition
 
 
 @pytest.hookimpl(optionalhook=True)   # of xdist
@@ -82,42 +174,3 @@ def pytest_collection_finish():
     """Have the collector leave alone what lives as long as this process: thousands of tests, whenever one collects."""
     gc.collect()
     gc.freeze()
-
-
-def sample_size(item):
-    """Return how many cases of this item's test are fast enough together, None for all."""
-    mark = item.get_closest_marker("sample")
-    return mark and mark.args[0]
-
-
-def on_few_builds(items):
-    """Return the set of those items that are left when tests for all builds run on one with the GIL and one without."""
-    labels = {text: label for label, path in builds().items() for text in (label, path)}
-    chosen, cases = {*items}, {}
-    for item in items:
-        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        label = next((labels[value] for value in values if isinstance(value, str) and value in labels), None)
-        if label and sample_size(item) is None:
-            cases.setdefault((item.path, item.originalname), {}).setdefault(label, []).append(item)
-    for (path, name), by_build in cases.items():
-        if len(by_build) == len(builds()):   # others have names of builds among their cases
-            draw = random.Random(f"{SEED} {path.name} {name}")
-            kinds = ([label for label in sorted(by_build) if is_free_threaded(builds()[label]) is free]
-                     for free in (False, True))
-            kept = {draw.choice(kind) for kind in kinds if kind}
-            chosen -= {item for label, left_out in by_build.items() if label not in kept for item in left_out}
-    return chosen
-
-
-def sampled(items, size):
-    """Return the set of those items that are left when of each test's cases `size(case)` are drawn."""
-    chosen, cases = set(), {}
-    for item in items:
-        if (kept := size(item)) is None:
-            chosen.add(item)
-        else:
-            cases.setdefault((item.path, item.originalname, kept), []).append(item)
-    for (path, name, kept), found in cases.items():
-        # By names, so that a new test elsewhere does not change the choice here.
-        chosen |= {*random.Random(f"{SEED} {path.name} {name}").sample(found, min(kept, len(found)))}
-    return chosen

@@ -28,6 +28,7 @@ from gilscope.toolkit.commands.options.common import (
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError, last_message
 from tests.conformance.builds import ROOT, run_child
+from tests.patience import PATIENCE
 
 HOST = f"host={sys.executable}"
 
@@ -305,7 +306,7 @@ def test_third_ctrl_c_waits_for_nothing():
             if started.poll() is not None:
                 break
             time.sleep(0.01)
-        assert started.wait(timeout=300) == 130
+        assert started.wait(timeout=PATIENCE) == 130
 
 
 def test_our_own_mistakes_are_no_finding_and_leave_a_file_to_attach(monkeypatch, capsys, tmp_path):
@@ -377,14 +378,14 @@ def test_reader_that_has_gone_is_no_error(argv):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
         started.stdout.close()
         errors = started.stderr.read()
-        assert (started.wait(timeout=300), errors) == (0, "")
+        assert (started.wait(timeout=PATIENCE), errors) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_full_disk_is_said_not_traced():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-m", "gilscope", "list"], stdout=full, stderr=subprocess.PIPE,
-                              text=True, cwd=ROOT, check=False, timeout=300)
+                              text=True, cwd=ROOT, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (
         3, "gilscope: cannot write to standard output: No space left on device\n")
 
@@ -397,7 +398,7 @@ os.write(9, repr([sys.stdin is None, sys.stdout is None, sys.stderr is None]).en
 def test_streams_that_are_closed_are_no_error_and_nothing_lands_in_the_other(closed, folder):
     done = subprocess.run(
         f"{sys.executable} -m gilscope builds --build {HOST} {closed}", shell=True, cwd=folder, check=False,
-        capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert (done.returncode, done.stderr) == (0, "")
     assert ("host" in done.stdout) is (">&-" not in closed.replace("2>&-", ""))
 
@@ -407,7 +408,7 @@ def test_program_finds_closed_what_was_closed(closed, folder):
     (folder / "prog.py").write_text(TELLS_STREAMS)
 
     def told(command):
-        subprocess.run(f"{command} prog.py {closed} 9>told", shell=True, cwd=folder, check=True, timeout=300,
+        subprocess.run(f"{command} prog.py {closed} 9>told", shell=True, cwd=folder, check=True, timeout=PATIENCE,
                        capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
         return (folder / "told").read_text()
 
@@ -422,12 +423,13 @@ def test_folder_that_has_been_removed_is_said(words, folder):
     (folder / "gone").mkdir()
     done = subprocess.run(
         f"cd gone && rmdir ../gone && {sys.executable} -m gilscope {words.format(prog=folder / 'prog.py')}", shell=True,
-        cwd=folder, check=False, capture_output=True, text=True, timeout=300,
+        cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE,
         env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert (done.returncode, done.stderr) == (
         2, "gilscope: the current folder was removed; change to another one\n")
 def shell(command, folder):
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300, cwd=folder,
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE,
+                          cwd=folder,
                           env={**os.environ, "PYTHONPATH": str(ROOT), "G": f"{sys.executable} -m gilscope",
                                "EXAMPLE": EXAMPLE})
     return done.returncode, done.stdout, done.stderr
@@ -467,7 +469,7 @@ def test_stream_that_cannot_be_written_is_no_traceback(command, code, said, tmp_
 def test_output_fits_its_encoding(environ, spelled, options, tmp_path):
     command = [sys.executable, "-m", "gilscope", "report", str(ROOT / "results" / "example"), *options]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
-    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=PATIENCE,
                           env={**kept, "PYTHONPATH": str(ROOT), **environ})
     assert (done.returncode, done.stderr) == (0, b"")
     assert (spelled in done.stdout.decode("utf-8")) == (options != ["--json"])
@@ -477,7 +479,7 @@ def test_output_fits_its_encoding(environ, spelled, options, tmp_path):
 
 def test_text_of_others_that_an_encoding_lacks_is_escaped(tmp_path):
     command = [sys.executable, "-m", "gilscope", "experiment", "list"]   # it cites a title in Polish
-    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=PATIENCE,
                           env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"we\\u017a asyncio" in done.stdout

@@ -13,6 +13,7 @@ import textwrap
 import pytest
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.site.made import EXAMPLE, pages_of
 
 pytestmark = pytest.mark.newest
@@ -89,7 +90,7 @@ class Copy:
 
     def python(self, *words):
         done = subprocess.run([sys.executable, *words], cwd=self.folder, capture_output=True, text=True, check=False,
-                              timeout=600, env=os.environ | {"PYTHONPATH": str(self.folder), "COLUMNS": "100"})
+                              timeout=PATIENCE, env=os.environ | {"PYTHONPATH": str(self.folder), "COLUMNS": "100"})
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -14,10 +14,10 @@ import pytest
 
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
-LIMIT = 600.0
 NAMES = ("toolkit", "workloads", "runners", "model", "store", "units", "race", "measure", "report", "gilscope_x")
 OURS = f"""
     NAMES = {NAMES!r}
@@ -84,7 +84,7 @@ def wheel(tmp_path_factory):
 def build(target, source, folder):
     """Return the wheel or sdist that setuptools makes of `source`."""
     code = f"import sys, setuptools.build_meta as backend; backend.build_{target}(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, folder], cwd=source, check=True, capture_output=True, timeout=LIMIT)
+    subprocess.run([sys.executable, "-c", code, folder], cwd=source, check=True, capture_output=True, timeout=PATIENCE)
     (made,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return made
 
@@ -114,7 +114,7 @@ class Installed:
     def call(self, folder, *words, expect=0, **variables):
         # Nothing of the process that tests: no path, no options of its interpreter.
         env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
-        done = subprocess.run([self.bin / "python", *words], cwd=folder, env={**env, **variables}, timeout=LIMIT,
+        done = subprocess.run([self.bin / "python", *words], cwd=folder, env={**env, **variables}, timeout=PATIENCE,
                               capture_output=True, text=True, check=False)
         assert expect is None or done.returncode == expect, done.stdout + done.stderr
         return done

@@ -8,6 +8,7 @@ import pytest
 
 import gilscope
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 
 def test_public_names_are_these():
@@ -26,13 +27,13 @@ def test_import_brings_nothing_along():
     code = ("import sys; before = set(sys.modules); import gilscope; assert gilscope.__version__; "
             "print(*sorted(set(sys.modules) - before)); gilscope.race; print('gilscope.race' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
-                          timeout=300)
+                          timeout=PATIENCE)
     assert done.stdout == "gilscope\nTrue\n"
 
 
 def test_other_names_are_missing_as_usual():
     done = subprocess.run([sys.executable, "-c", "import gilscope; gilscope.nothing"], cwd=ROOT, capture_output=True,
-                          text=True, check=False, timeout=300)
+                          text=True, check=False, timeout=PATIENCE)
     assert done.stderr.endswith("AttributeError: module 'gilscope' has no attribute 'nothing'\n")
 
 
@@ -41,5 +42,5 @@ def test_other_names_are_missing_as_usual():
 def test_race_is_imported_as_anything_is(statement):
     code = f"{statement}\nwith race.watch() as report: pass\nprint(report.races)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
-                          timeout=300)
+                          timeout=PATIENCE)
     assert done.stdout == "()\n"

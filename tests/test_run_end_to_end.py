@@ -16,8 +16,7 @@ from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, USERCODE, gil_on, still_alive
-
-LIMIT = 600.0   # seconds for a command that takes about five, on a machine that may be very busy
+from tests.patience import PATIENCE
 
 
 class Folder:
@@ -39,7 +38,7 @@ class Folder:
 
     def call(self, *argv, **environment):
         with self.start(*argv, **environment) as started:
-            out, err = started.communicate(timeout=LIMIT)
+            out, err = started.communicate(timeout=PATIENCE)
         assert "Traceback" not in err, err
         return started.returncode, out, err
 
@@ -71,7 +70,7 @@ def rounds_of(run):
 
 def wait_until(condition, command):
     """Wait until `condition()` is true; `command` must not end before."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert command.poll() is None, command.communicate()
         assert time.monotonic() < deadline
@@ -100,7 +99,7 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     serial = Cell(workload="countdown", runner="serial", workers=1, build="host")
     assert {serial, Cell(workload="countdown", runner="threads", workers=2, build="host")} <= set(run.cells)
     shown = subprocess.run([sys.executable, "-m", "pyperf", "show", "results/first/host.json"], cwd=folder.path,
-                           capture_output=True, text=True, check=True, timeout=60)
+                           capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert serial.name in shown.stdout
 
     code, again, _ = folder.call("report", "first")
@@ -144,7 +143,7 @@ def test_sessions_begin_by_themselves_and_go_on_after_ctrl_c(folder):
         assert lines[-1], lines
     assert folder.run("night").stopped == "rounds"   # nothing is open or locked
     waiting.send_signal(signal.SIGINT)
-    _, err = waiting.communicate(timeout=LIMIT)
+    _, err = waiting.communicate(timeout=PATIENCE)
     assert "night has 1 of 2 sessions; to go on: gilscope run --resume night" in err
     header = json.loads((folder.path / "results/night/run.json").read_text())
     header["options"]["every"] = 0.5   # so that the next one is due
@@ -333,7 +332,7 @@ def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     with gated(folder) as command:
         wait_for(folder.path / "waiting", command)
         command.send_signal(stop)
-        out, err = command.communicate(timeout=LIMIT)
+        out, err = command.communicate(timeout=PATIENCE)
     assert not still_alive(folder.mark)
     assert out == ""
     run = folder.run("gated")
@@ -354,7 +353,7 @@ def test_run_that_is_being_written_is_not_touched(folder):
         assert "another gilscope is writing" in err
         (folder.path / "go").touch()
         command.send_signal(signal.SIGINT)
-        command.communicate(timeout=LIMIT)
+        command.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.slow
@@ -365,7 +364,7 @@ def test_two_runs_at_once_do_not_mix(folder):
                for label, model in runs.items()]
     for command in started:
         with command:
-            _, err = command.communicate(timeout=LIMIT)
+            _, err = command.communicate(timeout=PATIENCE)
             assert command.returncode == 0, err
     assert {cell.runner for cell in folder.run("one").cells} == {"serial"}
     assert {cell.runner for cell in folder.run("two").cells} == {"serial", "threads"}

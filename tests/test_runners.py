@@ -15,6 +15,7 @@ import pytest
 from gilscope.runners import base
 from gilscope.runners.catalog import PACKAGES, RUNNERS, find
 from tests.conformance.builds import ROOT, builds, environment, run_child
+from tests.patience import PATIENCE
 
 HERE = Path("tests/conformance")
 CASES = re.findall(r"^def case_(\w+)", (ROOT / HERE / "cases.py").read_text(encoding="utf-8"), re.MULTILINE)
@@ -75,7 +76,7 @@ def test_ctrl_c_in_map_ends_everything(name, build, tmp_path):
             # A signal in the moment before a wait begins is noticed only at its end: CPython checks, then waits.
             wait_until(lambda: child.poll() is not None or name == "serial" or sleeps(child.pid))
             os.kill(child.pid, signal.SIGINT)  # the caller alone: workers get no signal of their own
-        output, errors = child.communicate(timeout=300)  # a task takes 600 s
+        output, errors = child.communicate(timeout=PATIENCE)  # a task takes 600 s
         done = subprocess.CompletedProcess(child.args, child.returncode, output, errors)
         assert finish(done) == "interrupted", errors
         wait_until(lambda: not session_members(child.pid))

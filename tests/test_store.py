@@ -20,6 +20,7 @@ from gilscope.toolkit.model import Cell, Evidence, Observation, Phase, Skip, Ski
 from gilscope.toolkit.store import Store, find_label, label_path, labels, load_run
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_run
+from tests.patience import PATIENCE
 
 
 def details(observation):
@@ -178,7 +179,7 @@ def test_pyperf_compares_the_suites(path):
 
 def python(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=ROOT,
-                          timeout=300)
+                          timeout=PATIENCE)
 
 
 def pyperf_command(*arguments):
@@ -388,7 +389,7 @@ def test_run_is_written_by_one_process_at_a_time(path):
     done = python("-c", code)
     assert f"LabelTakenError: another gilscope is writing {path}" in done.stderr.replace("gilscope.toolkit.errors.", "")
     store.close()
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=PATIENCE)
 
 
 def test_round_cut_short_is_not_taken_back(run, tmp_path):
@@ -484,7 +485,7 @@ def test_reader_beside_a_writer_sees_whole_files(path):
             assert load_run(path).rounds_done == 3
     finally:
         (path / "go on").unlink()
-        assert writer.communicate(timeout=300) is not None
+        assert writer.communicate(timeout=PATIENCE) is not None
     assert writer.returncode == 0
 
 

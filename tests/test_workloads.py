@@ -21,9 +21,9 @@ from gilscope.workloads.base import SIZES, Workload, WrongResult
 from gilscope.workloads.catalog import REPRESENTATIVE, WORKLOADS, find
 from gilscope.workloads.io import file_write_read, tcp_echo
 from gilscope.workloads.payloads import HUGE_TASKS, task_count
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
-DEADLINE = 120  # seconds until a process that hangs is a failure
 SHARED = {"counter": contention.Counter, "dict": dict, "list": list, "object": contention.Box}
 TASK_MODULES = ("cpu", "native", "io", "mixed", "contention", "transfer")
 
@@ -258,7 +258,7 @@ def test_contention_is_right_with_threads_at_once(name):
     workload = find(name)
     rest = () if workload.shared is None else (SHARED[workload.shared](),)
     handed = workload.payloads("small")
-    together = threading.Barrier(len(handed), timeout=DEADLINE)
+    together = threading.Barrier(len(handed), timeout=PATIENCE)
 
     def run(payload):
         together.wait()
@@ -320,7 +320,7 @@ def test_service_ends_with_its_input(service):
     with server(service) as (process, address):
         assert address.startswith("127.0.0.1:")
         process.stdin.close()
-        assert process.wait(DEADLINE) == 0
+        assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
         refuses_connections(address)
 
@@ -330,9 +330,9 @@ def test_service_ends_with_its_input(service):
 def test_service_ends_when_told_even_with_a_client_connected(service, number):
     with server(service) as (process, address):
         host, _, port = address.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=DEADLINE):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE):
             process.send_signal(number)
-            assert process.wait(DEADLINE) == 0
+            assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
 
 
@@ -344,7 +344,7 @@ def test_service_dies_with_the_process_that_started_it():
             "time.sleep(600)\n")
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, text=True, stdout=subprocess.PIPE) as parent:
         host, _, port = parent.stdout.readline().strip().rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=DEADLINE) as connection:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             parent.kill()
             # The end of the connection is the end of the server; one that it had not yet accepted is reset.
             with suppress(ConnectionResetError):
@@ -354,7 +354,7 @@ def test_service_dies_with_the_process_that_started_it():
 def refuses_connections(address):
     host, _, port = address.rpartition(":")
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), timeout=DEADLINE)
+        socket.create_connection((host, int(port)), timeout=PATIENCE)
 
 
 def test_echo_answers_in_order_after_its_latency(monkeypatch):
@@ -397,7 +397,7 @@ def test_http_refuses_what_it_does_not_have(request_line, status):
 @contextmanager
 def http_connection():
     host, _, port = os.environ["GILSCOPE_HTTP"].rpartition(":")
-    with (socket.create_connection((host, int(port)), timeout=DEADLINE) as connection,
+    with (socket.create_connection((host, int(port)), timeout=PATIENCE) as connection,
           connection.makefile("rwb") as stream):
         yield stream
 

@@ -19,6 +19,7 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.fakes import make_build, make_run
+from tests.patience import PATIENCE
 
 SETTINGS = Settings(rounds=4, values=2, warmups=0, min_seconds=0.01, timeout=60.0)
 SELECTION = Selection(workloads=("primes",), user=None, models=("threads",), workers=(2,), phases=(Phase.STEADY,),
@@ -176,6 +177,6 @@ def test_changed_function_is_measured_again_in_turn(tmp_path):
 
 def gilscope(folder, *argv):
     done = subprocess.run([sys.executable, "-m", "gilscope", *argv], cwd=folder, text=True, capture_output=True,
-                          check=False, timeout=600, env=ENVIRONMENT)
+                          check=False, timeout=PATIENCE, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return done.stdout

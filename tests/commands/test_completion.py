@@ -12,6 +12,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.builds.added import remember
+from tests.patience import PATIENCE
 
 CASES = {  # the line, up to the cursor -> everything offered, or some of it after "..."
     "gilscope exp": "experiment",
@@ -71,7 +72,8 @@ def offered(text, lines):
         *words, last = line.split(" ")
         asked.append(" ".join(["ask", *words, f'"{last}"']))
     program = "\n".join([text, *asked])
-    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=True,
+                          timeout=PATIENCE)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
@@ -103,7 +105,7 @@ def test_script_of_other_shells_calls_what_it_defines(shell, capsys, tmp_path):
             assert text.count(f"_gilscope_{kind}") >= 2
     if shutil.which(shell):
         (tmp_path / "script").write_text(text)
-        subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=60)
+        subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=PATIENCE)
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")

@@ -19,8 +19,8 @@ from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.matplotlib_missing import matplotlib_missing
 from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE
 
-LIMIT = 600.0
 HOST = ("--build", f"host={sys.executable}")
 
 
@@ -91,7 +91,7 @@ def start(folder, *words, **environment):
 
 def call(folder, *words):
     with start(folder, *words) as started:
-        out, err = started.communicate(timeout=LIMIT)
+        out, err = started.communicate(timeout=PATIENCE)
     assert started.returncode == 0, err
     return out, err
 
@@ -110,13 +110,13 @@ def test_what_was_killed_goes_on(how, folder):
     with start(folder, "run", "countdown", "--smoke", "--rounds", str(rounds), "--label", "k", *HOST,
                **{MARK: mark}) as going:
         stored = folder / "results" / "k" / "countdown" / "run.json"
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + PATIENCE
         while not (stored.exists() and json.loads(stored.read_text())["rounds_done"]):
             assert going.poll() is None, going.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.05)   # polled: another process's file
         os.kill(going.pid, how)
-        _, err = going.communicate(timeout=LIMIT)
+        _, err = going.communicate(timeout=PATIENCE)
     assert not still_alive(mark)
     if how is signal.SIGINT:
         assert "to continue: gilscope experiment run --resume k" in err
@@ -164,7 +164,7 @@ def test_published_run_has_its_figures_and_none_of_its_paths(folder):
     call(folder, "run", "countdown", "--smoke", "--label", "mine", "--no-figures", *HOST)
     published = subprocess.run(
         [sys.executable, "-m", "gilscope", "report", "mine/countdown", "--publish", "site"], cwd=folder, check=True,
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=LIMIT)
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=PATIENCE)
     site = folder / "site"
     assert "Wall time of the whole count" in (site / "report.md").read_text()
     if not matplotlib_missing(published.stderr):

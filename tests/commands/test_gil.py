@@ -24,6 +24,7 @@ from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
 from tests.gil.traces import checked
 from tests.measure.children import gil_on
+from tests.patience import PATIENCE
 
 REASON = preload.unavailable()
 needs_shim = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -52,7 +53,7 @@ def run(folder, *words, **variables):
     own = {"PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": str(folder.parent)}
     return subprocess.run(
         [sys.executable, "-P", "-m", "gilscope", "gil", *words], cwd=folder, capture_output=True, text=True,
-        check=False, timeout=300, input="typed", env={**os.environ, **own, **variables})
+        check=False, timeout=PATIENCE, input="typed", env={**os.environ, **own, **variables})
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_who_measures_on_this_machine_is_waited_for(folder, tmp_path_factory):
                                    env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine})
         assert program.stderr.readline() == f"gilscope: {WAITING}\n"
         assert not (folder / "began").exists()
-    said = program.communicate(timeout=300)[1]
+    said = program.communicate(timeout=PATIENCE)[1]
     assert (program.returncode, (folder / "began").exists()) == (0, True)
     assert WAITING not in said
 
@@ -242,7 +243,7 @@ def test_signal_before_the_program_begins_is_not_said_of_the_program(number, fol
     try:
         assert begun.read_text() == "yes\n"
         process.send_signal(number)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()

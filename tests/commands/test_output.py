@@ -18,6 +18,7 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.report import DOCUMENT_FORMATS, DocumentFormat
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Table
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 EXAMPLE = str(ROOT / "results" / "example" / "first-look")
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
@@ -137,8 +138,9 @@ def test_json_replaces_the_text_and_with_a_file_leaves_it(words, tmp_path):
 
     def call(*option):
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "gilscope", *words, *option, *program], cwd=tmp_path, text=True, timeout=300,
-            capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
+            [sys.executable, "-P", "-m", "gilscope", *words, *option, *program], cwd=tmp_path, text=True,
+            timeout=PATIENCE, capture_output=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
         assert done.returncode == 0, done.stderr
         assert (done.stdout == "of the program\n") is bool(program)
         return getattr(done, stream)

@@ -11,12 +11,13 @@ import pytest
 from gilscope.toolkit.commands.options.programs import ProgramFileOption, interpreter_flags, output_file, saved
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 
 def gilscope(folder, *words, **options):
     return subprocess.run(
         [sys.executable, "-P", "-m", "gilscope", *words], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)}, **{"input": "", **options})
+        timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)}, **{"input": "", **options})
 
 
 def needs_shim(command):
@@ -117,7 +118,7 @@ def test_program_inherits_what_it_would_from_the_shell(folder, command):
         "import signal\nprint([signal.getsignal(n) == signal.SIG_IGN for n in (1, 2, 3, 15)],"
         " signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n")
     alone = subprocess.run([sys.executable, "prog.py"], cwd=folder, capture_output=True, text=True, check=True,
-                           preexec_fn=_as_in_the_background, timeout=300)
+                           preexec_fn=_as_in_the_background, timeout=PATIENCE)
     assert "[True, True, False, True]" in alone.stdout
     assert gilscope(folder, command, "prog.py", preexec_fn=_as_in_the_background).stdout == alone.stdout
 
@@ -127,7 +128,7 @@ def test_report_goes_behind_the_programs_output_through_another_stream(folder, c
     needs_shim(command)
     done = subprocess.run(
         f"{sys.executable} -P -m gilscope {command} --json=/dev/fd/3 prog.py 3>&1", shell=True, cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0
     assert done.stdout.startswith("ran\n{\n")
 
@@ -151,7 +152,7 @@ def test_reader_of_the_report_that_has_gone_changes_no_exit_code(folder, command
     with subprocess.Popen([sys.executable, "-P", "-m", "gilscope", *command.split(), "prog.py"], cwd=folder,
                           stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as started:
         started.stderr.close()
-        assert started.wait(timeout=300) == code
+        assert started.wait(timeout=PATIENCE) == code
 
 
 def test_report_to_a_log_that_is_open_cuts_nothing_off(tmp_path):

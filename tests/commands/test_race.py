@@ -16,6 +16,7 @@ from gilscope.toolkit.race.program import target as spec_target
 from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec, read
 from gilscope.toolkit.race.report import formats
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.report.test_as_json import SCHEMAS, closed
 
 
@@ -215,7 +216,7 @@ sys.path.insert(0, {str(ROOT)!r})
 import gilscope.toolkit.cli, gilscope.toolkit.commands.race.command
 print(sorted({heavy} & set(sys.modules)))
 """
-    shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=300)
+    shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert shown.stdout.strip() == "[]"
 
 

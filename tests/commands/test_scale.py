@@ -14,9 +14,9 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands.scale import command
 from gilscope.toolkit.errors import ToolkitError
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.scale.planted import FREE
 
-LIMIT = 240.0     # seconds
 needs_free = pytest.mark.skipif(not FREE, reason="no free-threaded build")
 PROGRAM = """
 import threading
@@ -77,7 +77,7 @@ def is_running(pid: int) -> bool:
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-P", "-m", "gilscope", "scale", *words], cwd=folder, capture_output=True,
-                          text=True, check=False, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+                          text=True, check=False, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def on_free(folder, function, *words):
@@ -154,7 +154,7 @@ def test_measuring_process_ends_when_gilscope_is_killed(folder):
     words = ["gilscope", "scale", "app:forever", "--build", f"{label}={path}", "--builds", label]
     with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.DEVNULL,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-        until = time.monotonic() + LIMIT
+        until = time.monotonic() + PATIENCE
         while not (folder / "pid").exists() and time.monotonic() < until:
             time.sleep(0.05)
         pid = int((folder / "pid").read_text())

@@ -10,6 +10,7 @@ from gilscope.runners import dask_
 from gilscope.runners.catalog import PACKAGES, find
 from tests.conformance.builds import ROOT, environment, run_child
 from tests.conformance.dask_builds import WITH_DASK, dask_python
+from tests.patience import PATIENCE
 from tests.test_runners import CASES, HERE, finish, session_members, wait_until
 
 PLACES = dict(reversed(WITH_DASK))   # of `dask` the first, which has a GIL
@@ -37,7 +38,7 @@ def test_ctrl_c_in_map_ends_everything(name, tmp_path):
         try:
             wait_until(lambda: child.poll() is not None or len(list(tmp_path.glob("busy.*"))) == 2)
             os.kill(child.pid, signal.SIGINT)
-            output, errors = child.communicate(timeout=300)
+            output, errors = child.communicate(timeout=PATIENCE)
             assert output == "interrupted\n", errors
             wait_until(lambda: not session_members(child.pid))
         finally:

@@ -11,6 +11,7 @@ from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.workloads.catalog import WORKLOADS
 from tests.conformance.builds import ROOT, builds, environment, run_child
 from tests.conformance.dask_builds import WITH_DASK, dask_python
+from tests.patience import PATIENCE
 
 BUILDS = builds()
 WORDS = ("cannot share a", "is not installed", "does not support loading in subinterpreters")
@@ -49,7 +50,7 @@ def test_every_workload_is_right_on_dask(name, label, addresses, tmp_path):
 
 def assert_right(python, name, addresses, tmp_path):
     done = run_child(python, "tests/conformance/child.py", name, "1" if name == "serial" else "2",
-                     timeout=900, TMPDIR=str(tmp_path), **addresses)
+                     timeout=PATIENCE, TMPDIR=str(tmp_path), **addresses)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     reports = [json.loads(line) for line in done.stdout.splitlines()]
     if "unavailable" in reports[0]:

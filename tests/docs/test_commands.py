@@ -19,6 +19,7 @@ import pytest
 from tests.actionlint import lint
 from tests.docs import parsing
 from tests.docs.pages import DOCS, INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
+from tests.patience import PATIENCE
 
 ALL = all_commands()
 LESS = ["--rounds", "1", "--budget", "30s"]   # appended to README's `gilscope run`
@@ -49,8 +50,8 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
              "pytest": [sys.executable, "-m", "pytest"]}
     here = {name: value for name, value in os.environ.items() if name != "GILSCOPE_RESULTS"}
     here["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=900,
-                          check=False, env=here)
+    return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False, env=here)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from tests.docs.pages import blocks, commands
 from tests.docs.test_commands import LESS, with_less_effort
 from tests.fleet.network import Network, lacking
 from tests.fleet.test_end_to_end import wait_until
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
@@ -35,7 +36,7 @@ def test_commands_for_a_cluster_work_as_written(tmp_path):
 
     def call(words, at=()):
         return subprocess.run([*at, sys.executable, "-m", *words], cwd=tmp_path, env=environment, capture_output=True,
-                              text=True, timeout=900, check=False)
+                              text=True, timeout=PATIENCE, check=False)
 
     pair = json.loads(call(["gilscope", "builds", "--json"]).stdout)["default_pair"]
     if pair is None:

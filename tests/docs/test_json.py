@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.patience import PATIENCE
 
 JSON = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
 
@@ -26,7 +27,8 @@ def here(tmp_path):
 
 def run(command, here):
     environ = {**os.environ, "PATH": f"{here / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, check=True,
+                          timeout=PATIENCE).stdout
 
 
 def test_python_reads_json(here):

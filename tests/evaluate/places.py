@@ -14,6 +14,7 @@ from gilscope.toolkit.evaluate.packages.distributions import installed, site_fol
 from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
 from gilscope.toolkit.evaluate.readings import is_quiet
+from tests.patience import PATIENCE
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -62,7 +63,7 @@ def compiled(build, folder):
     if not (Path(include) / "Python.h").exists():
         pytest.skip(f"no headers of {build.label}")
     command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{include}", str(SOURCE), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=PATIENCE)
     return target
 
 
@@ -70,7 +71,8 @@ class Site:
     """An environment of a build whose packages are put there by hand."""
 
     def __init__(self, build, folder, library):
-        subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=300)
+        subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True,
+                       timeout=PATIENCE)
         self.build, self.folder, self.library = build, folder, library
         (self.site,) = site_folders(folder)
 

@@ -13,8 +13,8 @@ from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT, builds
 from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE
 
-LIMIT = 900.0   # seconds for what takes some ten on a quiet machine
 ATTEMPTS = 4    # runs in which something that is the scheduler's to allow is looked for
 
 
@@ -81,7 +81,7 @@ def _run(name, folder):
     inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     done = subprocess.run(
         [sys.executable, "-m", "gilscope", "experiment", "run", name, "--smoke", "--label", "smoke", *words],
-        cwd=folder, text=True, capture_output=True, timeout=LIMIT, check=False,
+        cwd=folder, text=True, capture_output=True, timeout=PATIENCE, check=False,
         env={**inherited, "PYTHONPATH": str(ROOT), MARK: mark})
     assert done.returncode in {0, 3}, done.stderr
     assert "Traceback" not in done.stderr, done.stderr

@@ -15,8 +15,7 @@ from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
 from gilscope.toolkit.stats.latency import LogHistogram
 from tests.conformance.builds import ROOT, builds, environment, run_child
-
-LIMIT = 60   # seconds; nothing here takes as long, however busy the machine is
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def connected(serve):
         with ours:
             yield ours
     finally:
-        thread.join(LIMIT)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -182,7 +181,7 @@ def test_one_stall_shows_in_all_requests_that_were_due_in_it():
     stall = threading.Event()   # nobody sets it: waiting for it takes the time that is the point
     rate, stalled = 500, 0.2
     with connected(lambda far: echo(far, lambda number: stall.wait(stalled) if number == 50 else None)) as near:
-        report = open_loop(near, rate=rate, seconds=0.6, least=1, bound=LIMIT)
+        report = open_loop(near, rate=rate, seconds=0.6, least=1, bound=PATIENCE)
     assert report["requests"] == report["sent"] == 300
     assert report["max"] >= stalled * 0.95
     # Whoever counts from the sending of a closed loop finds one slow request.
@@ -209,7 +208,7 @@ def made_up_clock(monkeypatch):
 
 def test_the_same_stall_shows_once_in_a_closed_loop(made_up_clock):
     with connected(lambda far: echo(far, lambda number: made_up_clock.pass_by(0.2) if number == 50 else None)) as near:
-        report = closed_loop(near, seconds=0.0, least=100, bound=LIMIT)
+        report = closed_loop(near, seconds=0.0, least=100, bound=PATIENCE)
     assert report["requests"] == 100
     assert report["max"] == pytest.approx(0.201)
     assert slower_than(report, 0.19 / 1.13) == 1
@@ -225,7 +224,7 @@ def test_a_pause_of_the_generator_counts_as_latency_and_is_told(monkeypatch):
 
     monkeypatch.setattr(echo_client, "_receive", receive_after_a_pause)
     with connected(echo) as near:
-        report = open_loop(near, rate=500, seconds=0.5, least=1, bound=LIMIT)
+        report = open_loop(near, rate=500, seconds=0.5, least=1, bound=PATIENCE)
     assert report["sent"] == 250
     assert slower_than(report, 0.02) >= 0.9 * 500 * (0.2 - 0.02) - 5
     assert "up to" in report["saturated"]
@@ -233,7 +232,7 @@ def test_a_pause_of_the_generator_counts_as_latency_and_is_told(monkeypatch):
 
 def test_rate_beyond_the_generator_is_saturation():
     with connected(echo) as near:
-        report = open_loop(near, rate=5_000_000, seconds=0.02, least=1, bound=LIMIT)
+        report = open_loop(near, rate=5_000_000, seconds=0.02, least=1, bound=PATIENCE)
     assert report["saturated"].startswith(("the load generator itself was up to", "the load generator sent"))
 
 
@@ -278,7 +277,7 @@ def test_loop_without_requests_has_counts_alone():
 
 def test_server_that_ends_ends_the_open_loop():
     with connected(lambda far: far.recv(1)) as near, pytest.raises(ConnectionError):
-        open_loop(near, rate=100, seconds=5, least=1, bound=LIMIT)
+        open_loop(near, rate=100, seconds=5, least=1, bound=PATIENCE)
 
 
 # --- the closed loop
@@ -286,13 +285,13 @@ def test_server_that_ends_ends_the_open_loop():
 
 def test_closed_loop_goes_on_until_it_has_enough():
     with connected(echo) as near:
-        report = closed_loop(near, seconds=0.0, least=500, bound=LIMIT)
+        report = closed_loop(near, seconds=0.0, least=500, bound=PATIENCE)
     assert (report["requests"], report["unanswered"]) == (500, 0)
     assert report["rate"] == pytest.approx(500 / report["seconds"])
 
 
 def test_closed_loop_without_enough_ends_at_its_bound(monkeypatch):
-    monkeypatch.setattr(echo_client, "PATIENCE_SECONDS", LIMIT)
+    monkeypatch.setattr(echo_client, "PATIENCE_SECONDS", PATIENCE)
     pause = threading.Event()
     with connected(lambda far: echo(far, lambda number: pause.wait(0.02))) as near:
         report = closed_loop(near, seconds=0.0, least=1_000_000, bound=0.1)
@@ -366,7 +365,7 @@ def client_process():
     finally:
         process.stdin.close()
         try:
-            assert process.wait(LIMIT) == 0
+            assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
             process.stdout.close()
@@ -375,8 +374,8 @@ def client_process():
 def test_client_answers_each_command_with_one_line():
     with serving() as port, client_process() as ask:
         assert ask(do="connect", port=port, connections=2) == {"connections": 2}
-        closed = ask(do="closed", seconds=0.01, least=50, bound=LIMIT)
-        paced = ask(do="open", rate=200, seconds=0.1, least=10, bound=LIMIT)
+        closed = ask(do="closed", seconds=0.01, least=50, bound=PATIENCE)
+        paced = ask(do="open", rate=200, seconds=0.1, least=10, bound=PATIENCE)
         assert closed["requests"] >= 50
         assert (paced["requests"], paced["sent"]) == (20, 20)
         # Both connections are used up; mistakes are answers, and it goes on.

@@ -30,6 +30,7 @@ from gilscope.toolkit.store import Store, load_run
 from tests.conformance.builds import ROOT, builds
 from tests.experiments.made_up import calls
 from tests.fakes import RunMaker, make_build
+from tests.patience import PATIENCE
 
 EVERY = """
 import sys
@@ -52,7 +53,7 @@ for each in OPERATIONS.values():
 def test_every_operation_runs(label):
     # Some setups ignore warnings or let files be collected: a program of its own.
     done = subprocess.run([builds()[label], "-c", EVERY], cwd=ROOT, text=True,
-                          capture_output=True, check=False, timeout=300)
+                          capture_output=True, check=False, timeout=PATIENCE)
     assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
 
 

@@ -24,6 +24,7 @@ from tests.conformance.builds import ROOT, builds
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
 from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE
 
 BUILDS = builds()
 SCALES = {"attempts": 2, "limit": 60, "call": 0.05}
@@ -150,7 +151,7 @@ def test_target_whose_starter_is_gone_already_ends(tmp_path):
     (tmp_path / "page").write_bytes(bytes(16))
     done = subprocess.run(
         [sys.executable, interrupted_process.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="",
-        text=True, timeout=60, capture_output=True, check=False)
+        text=True, timeout=PATIENCE, capture_output=True, check=False)
     assert done.returncode in {1, -signal.SIGKILL}
     assert (tmp_path / "page").read_bytes() == bytes(16)
 

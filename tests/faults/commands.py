@@ -16,8 +16,8 @@ import pytest
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE
 
-LIMIT = 600.0      # seconds for what takes about ten, on a machine that may be very busy
 HOST = ("--build", f"host={sys.executable}")
 
 MINE = """
@@ -90,7 +90,7 @@ class Disturbed:
 
     def wait_until_it_handles_signals(self, last):
         """Wait for our own first act; before it Python itself starts, and says of a Ctrl-C what it likes."""
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None and not handled(self.process.pid) >> last - 1 & 1:
             assert time.monotonic() < deadline
             time.sleep(0.001)   # polled: the kernel tells nobody else

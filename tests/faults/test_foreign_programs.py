@@ -12,6 +12,7 @@ import pytest
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 from tests.faults.hostile_texts import UNSEEN, is_safe
+from tests.patience import PATIENCE
 
 NASTY = "x\n::error file=x.py,line=1::injected\x1b[31m\x9b1m\x07\u202e|<b>[bold]##[error]\u2028"
 RACY = f"""
@@ -46,7 +47,6 @@ FAILS = f"""
     def payloads():
         return [1, 2]
 """
-LIMIT = 300.0   # seconds for a command that takes some, on a machine that may be very busy
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def folder(tmp_path):
 
 def call(folder, *words):
     done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=folder, capture_output=True, check=False,
-                          timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"})
+                          timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"})
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

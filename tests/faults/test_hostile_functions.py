@@ -11,8 +11,9 @@ from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.conftest import SEED
 from tests.faults.calling import RAW
-from tests.faults.commands import HOST, LIMIT, Disturbed
+from tests.faults.commands import HOST, Disturbed
 from tests.faults.hostile_functions import FUNCTIONS, source
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -30,7 +31,7 @@ def test_hostile_function_costs_no_other_cell_its_values(name, tmp_path):
     disturbed = Disturbed(tmp_path, (
         "run", "mine:work", "--payload", "20000", "--tasks", "2", "--models", hostile.model, "--workers", "2",
         "--quick", "--rounds", str(ROUNDS), "--timeout", "8s", "--label", "one", *HOST))
-    code = disturbed.process.wait(LIMIT)
+    code = disturbed.process.wait(PATIENCE)
     said = disturbed.said()
     assert code in hostile.codes, said
     assert "which is a bug" not in said
@@ -42,7 +43,7 @@ def test_hostile_function_costs_no_other_cell_its_values(name, tmp_path):
         assert counts["serial"] == ROUNDS
         assert {each.cell.runner for each in run.failures} <= {hostile.model}
     report = subprocess.run([sys.executable, "-m", "gilscope", "report", "one"], cwd=tmp_path, capture_output=True,
-                            text=True, check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+                            text=True, check=False, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert report.returncode == 0, report.stderr
     assert not RAW.search(report.stdout)
     assert not disturbed.left(), said

@@ -25,7 +25,8 @@ from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults import hostile_functions
 from tests.faults.calling import call, faults_of, limited
-from tests.faults.commands import HOST, LIMIT
+from tests.faults.commands import HOST
+from tests.patience import PATIENCE
 
 EXAMPLE = ROOT / "results" / "example"
 
@@ -140,7 +141,7 @@ def test_odd_file_in_results_costs_only_its_run(words, name, kind, tmp_path, mon
 
 def command(*words, **options):
     return subprocess.run([sys.executable, "-m", "gilscope", *words], capture_output=True, text=True, check=False,
-                          timeout=120, **{"cwd": ROOT, **options})
+                          timeout=PATIENCE, **{"cwd": ROOT, **options})
 
 
 @pytest.mark.parametrize("folder", ["gone", "a file"])
@@ -154,7 +155,7 @@ def test_temporary_folder_that_cannot_be_used_is_said(folder, tmp_path, monkeypa
             "from gilscope.toolkit.cli import main\n"
             "sys.exit(main(['run', 'primes', '--quick', '--label', 'x']))")
     done = subprocess.run([sys.executable, "-c", code, str(place)], cwd=tmp_path, env={**os.environ,
-                          "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120)
+                          "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (3, "")
     assert "TMPDIR" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -167,7 +168,7 @@ def test_current_folder_that_is_gone_is_said(words, tmp_path):
     shell = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
     done = subprocess.run(["sh", "-c", shell, "sh", str(gone), sys.executable, "-m", "gilscope", *words],
                           env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-                          timeout=120)
+                          timeout=PATIENCE)
     assert "Traceback" not in done.stderr
     assert done.returncode in {0, 2}
 
@@ -178,7 +179,7 @@ def test_current_folder_that_is_gone_is_said(words, tmp_path):
 def test_full_device_is_no_finding(words):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
-                              text=True, check=False, timeout=120)
+                              text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
 
@@ -269,7 +270,7 @@ def test_reader_that_has_gone_ends_no_measuring(tmp_path):
     (tmp_path / "mine.py").write_text(hostile_functions.source("raises"))
     done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "mine:work", "--payload", "20000", "--tasks", "2",
                            "--models", "threads", "--workers", "2", "--quick", "--rounds", "2", "--label", "x", *HOST],
-                          cwd=tmp_path, check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          cwd=tmp_path, check=False, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)},
                           stdout=subprocess.PIPE, text=True)
     assert done.returncode == 3
     assert "LookupError: gone" in done.stdout

@@ -11,6 +11,7 @@ from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.errors import UnknownNameError
 from tests.conformance.builds import ROOT
 from tests.faults.calling import call, faults_of
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -42,6 +43,7 @@ def test_build_is_named_once():
 def test_help_that_cannot_be_written_is_no_success(words, buffered):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
-                              text=True, check=False, timeout=120, env={**os.environ, "PYTHONUNBUFFERED": buffered})
+                              text=True, check=False, timeout=PATIENCE,
+                              env={**os.environ, "PYTHONUNBUFFERED": buffered})
     assert done.returncode == 3
     assert done.stderr == "gilscope: cannot write to standard output: No space left on device\n"

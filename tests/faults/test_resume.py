@@ -13,8 +13,9 @@ import pytest
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.conftest import SEED
-from tests.faults.commands import HOST, LIMIT, Disturbed, project
+from tests.faults.commands import HOST, Disturbed, project
 from tests.measure.children import still_alive
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -38,12 +39,12 @@ def test_finished_rounds_outlive_kills(number, tmp_path):
     before = values(stored)        # of a run that may go on: what is there now must be there at the end
     if chance.random() < 0.5:
         disturbed.send(signal.SIGTERM)
-    if disturbed.process.wait(LIMIT) < 0:
+    if disturbed.process.wait(PATIENCE) < 0:
         before = values(stored)
     assert not still_alive(disturbed.mark)
     resumed = subprocess.run(
         [sys.executable, "-m", "gilscope", "run", "--resume", "one"], cwd=tmp_path, capture_output=True, text=True,
-        check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(disturbed.temporary)})
+        check=False, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(disturbed.temporary)})
     assert "Traceback" not in resumed.stderr
     after = values(stored)
     assert {place: after.get(place) for place in before} == before
@@ -53,7 +54,7 @@ def test_finished_rounds_outlive_kills(number, tmp_path):
 
 
 def wait_for_a_round(stored, disturbed):
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     while not (stored / "run.json").exists() or not json.loads((stored / "run.json").read_text())["rounds_done"]:
         assert disturbed.process.poll() is None, disturbed.said()
         assert time.monotonic() < deadline

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conformance.builds import ROOT, builds
 from tests.conftest import SEED
-from tests.faults.commands import LIMIT
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -202,7 +202,7 @@ def chosen(name, cases, number):
 def make_core(python):
     """Have the core of a build, as to compile it for over ten seconds is said on the standard error."""
     subprocess.run([sys.executable, "-m", "gilscope", "race", "--build", f"b={python}", "-m", "this"], cwd=ROOT,
-                   capture_output=True, timeout=LIMIT, check=True)
+                   capture_output=True, timeout=PATIENCE, check=True)
 
 
 def both(python, folder, *words, closed=(), **options):
@@ -215,7 +215,7 @@ def both(python, folder, *words, closed=(), **options):
         line = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in closed)
         done = subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {line}', "sh", *command, *words], cwd=folder, capture_output=True, text=True,
-            timeout=LIMIT, check=False, env=own, **{"input": "a line\n", **options})
+            timeout=PATIENCE, check=False, env=own, **{"input": "a line\n", **options})
         seen = folder / "seen"
         found.append((done.returncode, plain(done.stdout), plain(done.stderr), seen.exists() and seen.read_text()))
     return found

@@ -14,8 +14,9 @@ import pytest
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from tests.conformance.builds import ROOT
 from tests.conftest import SEED
-from tests.faults.commands import COMMANDS, LIMIT, LITTLE, Disturbed, needs_shim, project
+from tests.faults.commands import COMMANDS, LITTLE, Disturbed, needs_shim, project
 from tests.measure.children import still_alive
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -38,7 +39,7 @@ def test_stopped_command_leaves_nothing(name, way, number, tmp_path):
     for each in WAYS[way]:
         disturbed.send(each, group=group)
         time.sleep(chance.uniform(0, 0.2) if len(WAYS[way]) > 1 else 0)
-    code = disturbed.process.wait(LIMIT)
+    code = disturbed.process.wait(PATIENCE)
     said = disturbed.said()
     # A program's own traceback is the program's, as is what Python says of a Ctrl-C that meets its start.
     assert ("/toolkit/" if command.runs else "Traceback") not in said, said
@@ -48,7 +49,7 @@ def test_stopped_command_leaves_nothing(name, way, number, tmp_path):
         stopped.add(1)
     assert code in stopped | command.codes, said
     if way == "KILL":      # whoever is killed cannot clean up: the next one does
-        assert Disturbed(tmp_path, ("report",), disturbed.temporary).process.wait(LIMIT) == 0
+        assert Disturbed(tmp_path, ("report",), disturbed.temporary).process.wait(PATIENCE) == 0
     assert not disturbed.left(), said
     disturbed.temporary.rmdir()
 
@@ -74,7 +75,7 @@ def test_program_ends_with_the_terminal_whose_session_gilscope_leads(command, tm
         said += os.read(terminal, 4096)
     program = int(said.partition(b"ready")[2].split()[0])
     os.close(terminal)
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0):
         assert time.monotonic() < deadline
         time.sleep(0.01)   # polled: waiting for it has no limit
@@ -88,7 +89,7 @@ def test_who_ignores_a_signal_is_not_stopped_by_it(number, tmp_path):
     disturbed = Disturbed(tmp_path, COMMANDS["report"].words, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
     disturbed.wait_until_it_handles_signals(signal.SIGTERM)
     disturbed.send(number)
-    assert disturbed.process.wait(LIMIT) == 0
+    assert disturbed.process.wait(PATIENCE) == 0
     disturbed.temporary.rmdir()
 
 
@@ -114,11 +115,11 @@ def test_semaphores_of_a_hanging_cell_go(model, how, tmp_path):
         time.sleep(0.01)   # polled: a worker's worker tells nobody else
     there = list(Path("/dev/shm").glob(f"sem.gilscope-*-{disturbed.process.pid}-*"))
     disturbed.send(how)
-    disturbed.process.wait(LIMIT)
+    disturbed.process.wait(PATIENCE)
     if how == signal.SIGKILL:
         assert not still_alive(disturbed.mark)
         assert list(disturbed.temporary.iterdir())
-        assert Disturbed(tmp_path, ("list",), disturbed.temporary).process.wait(LIMIT) == 0
+        assert Disturbed(tmp_path, ("list",), disturbed.temporary).process.wait(PATIENCE) == 0
     assert there
     assert not disturbed.left()
     disturbed.temporary.rmdir()

@@ -13,6 +13,7 @@ import pytest
 from gilscope.toolkit.builds.uv import uv_command
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import at_hand, one_of_each
+from tests.patience import PATIENCE
 from tests.processes.test_supervised import gone, told
 
 # A build backend in the source itself, so that nothing is downloaded.
@@ -59,7 +60,7 @@ def test_sleeping_build_backend_ends_with_doctor(tmp_path, number):
         try:
             pids = told(tmp_path / "told")
             doctor.send_signal(number)
-            _, complaint = doctor.communicate(timeout=60)
+            _, complaint = doctor.communicate(timeout=PATIENCE)
         finally:
             doctor.kill()
     assert doctor.returncode == (-number if number == signal.SIGKILL else 128 + number)
@@ -69,6 +70,6 @@ def test_sleeping_build_backend_ends_with_doctor(tmp_path, number):
     if number == signal.SIGKILL:   # nobody lives to remove them: the next start does
         assert left
         subprocess.run([sys.executable, "-P", "-m", "gilscope", "report"], cwd=tmp_path, env=env, check=False,
-                       capture_output=True, timeout=300)
+                       capture_output=True, timeout=PATIENCE)
         left = {each.name for each in Path(tmp_path, "tmp").iterdir()}
     assert not left

@@ -21,7 +21,8 @@ from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.fleet.test_scheduler_probe import listening
 from tests.measure.children import MARK, still_alive
-from tests.test_run_end_to_end import LIMIT, Folder, wait_until
+from tests.patience import PATIENCE
+from tests.test_run_end_to_end import Folder, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               # Not imported here: that takes half a second, in each process that collects tests.
@@ -47,7 +48,7 @@ class Fleets(Folder):
                 yield address, starting
             finally:
                 starting.send_signal(signal.SIGINT)
-                starting.communicate(timeout=LIMIT)
+                starting.communicate(timeout=PATIENCE)
 
     @contextlib.contextmanager
     def running(self, *argv, address, label):
@@ -149,7 +150,7 @@ def test_host_that_is_killed_comes_back_and_goes_on(fleets):
             kept = fleets.values("killed", "host-1")
             (child,) = children(fleets.workers()["host-1"])
             os.kill(child, signal.SIGKILL)   # its nanny starts another
-            _, err = running.communicate(timeout=LIMIT)
+            _, err = running.communicate(timeout=PATIENCE)
         assert running.returncode == 0, err
         assert "host-1 went away" in err
         assert "host-1 goes on after" in err
@@ -176,13 +177,13 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
             else:
                 ((_, scheduler),) = fleets.processes(r"dask\0(scheduler)\0")
                 os.kill(scheduler, signal.SIGKILL)
-            _, err = running.communicate(timeout=LIMIT)
+            _, err = running.communicate(timeout=PATIENCE)
         if victim == "scheduler":
             assert running.returncode == 3, err
             said = r"the dask scheduler at \S+ is gone: results/kept has \d+ rounds of 2 hosts\."
             assert re.search(said, err), err
             assert not re.search("distributed|reconnect|Traceback", err), err   # dask's own complaints
-            starting.wait(LIMIT)
+            starting.wait(PATIENCE)
             assert not [pid for _, pid in fleets.processes(r"dask\0(worker|scheduler)\0")]
     before = {host: fleets.rounds("kept", host) for host in states(fleets.fleet("kept"))}
     assert len(before["host-1"]) >= 2
@@ -226,7 +227,7 @@ def test_host_that_is_added_in_the_middle_measures_too(fleets):
             with fleets.dask(worker_command(address, "late")):
                 wait_until(lambda: "late" in states(fleets.fleet("more")), running)
                 nobody_measures.close()
-                _, err = running.communicate(timeout=LIMIT)
+                _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err
     assert states(fleets.fleet("more")) == {"host-1": "finished", "late": "finished"}
     assert fleets.rounds("more", "host-1") == fleets.rounds("more", "late") == (0, 1, 2)
@@ -237,7 +238,7 @@ def test_interrupt_ends_everything_on_every_host(fleets):
         with fleets.running("--rounds", "50", address=address, label="stopped") as running:
             fleets.wait_for_rounds("stopped", "host-1", 1, running)
             running.send_signal(signal.SIGINT)
-            _, err = running.communicate(timeout=LIMIT)
+            _, err = running.communicate(timeout=PATIENCE)
         assert running.returncode == 130, err
         assert "gilscope run --resume stopped --fleet" in err
         # The workers live; of what they measured nothing does.

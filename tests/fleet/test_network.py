@@ -8,7 +8,8 @@ import pytest
 
 from gilscope.toolkit.fleet.start_dask import scheduler_command, worker_command
 from tests.fleet.network import MIDDLE, Network, lacking
-from tests.fleet.test_end_to_end import LIMIT, LITTLE, fleets, states, wait_until  # noqa: F401  a fixture
+from tests.fleet.test_end_to_end import LITTLE, fleets, states, wait_until  # noqa: F401  a fixture
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
@@ -85,11 +86,11 @@ def test_a_host_that_loses_the_network_goes_on_when_it_is_back(spread, network):
             said = next((line for line in running.stderr if "went away" in line), "")
             assert said.startswith("rome went away")
             kept = spread.values("cut", "rome")
-            workers["rome"].wait(LIMIT)   # it has given up the scheduler as well
+            workers["rome"].wait(PATIENCE)   # it has given up the scheduler as well
             network.wires["rome"].cut = False
             with worker(spread, network, "rome", **soon):
                 said = running.stderr.read()
-                assert running.wait(LIMIT) == 0, said
+                assert running.wait(PATIENCE) == 0, said
     assert f"rome goes on after {len({number for _, number in kept})} rounds" in said
     assert kept.items() <= spread.values("cut", "rome").items()   # and they were not measured again
     assert states(spread.fleet("cut")) == {"oslo": "finished", "rome": "finished"}

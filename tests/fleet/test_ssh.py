@@ -15,7 +15,8 @@ import pytest
 
 from gilscope.toolkit.processes.supervised import Supervised
 from tests.conformance.builds import ROOT
-from tests.fleet.test_end_to_end import LIMIT, LITTLE, MARK, fleets, states, wait_until  # noqa: F401  a fixture
+from tests.fleet.test_end_to_end import LITTLE, MARK, fleets, states, wait_until  # noqa: F401  a fixture
+from tests.patience import PATIENCE
 
 SSHD = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
@@ -82,7 +83,7 @@ def test_hosts_by_ssh_are_called_as_they_were_named(fleets, tmp_path_factory):  
             assert states(fleets.fleet("by-ssh")) == {"node1": "finished", "node2": "finished"}
         finally:
             starting.send_signal(signal.SIGINT)
-            _, err = starting.communicate(timeout=LIMIT)
+            _, err = starting.communicate(timeout=PATIENCE)
     assert starting.returncode == 130, err   # and the fixture looks for what is left of the hosts
 
 

@@ -12,6 +12,7 @@ from gilscope.toolkit.builds.uv import uv_command
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_stopped_installs import PROJECT, add_source
 from tests.fleet.test_end_to_end import children, fleets  # noqa: F401  a fixture
+from tests.patience import PATIENCE
 from tests.processes.test_supervised import gone, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
@@ -51,7 +52,7 @@ def test_package_whose_worker_is_killed_is_answered_by_another(fleets, tmp_path)
         above = set(ancestors(asking))
         (killed,) = [child for host in fleets.workers().values() for child in children(host) if child in above]
         os.kill(killed, signal.SIGKILL)
-        output, complaint = survey.communicate(timeout=300)
+        output, complaint = survey.communicate(timeout=PATIENCE)
     assert gone(asking)
     assert output, complaint
     answer = json.loads(output.splitlines()[0])

@@ -8,10 +8,10 @@ from functools import cached_property
 import pytest
 
 from gilscope.toolkit.gil import preload, records
-from tests.conformance.builds import builds, is_free_threaded
+from tests.conformance.builds import builds
+from tests.patience import PATIENCE
 
 BUILDS = builds()
-LIMIT = 600.0   # seconds for what takes one
 TRIES = 8       # of what depends on when threads get their cores
 ENOUGH = 60.0   # seconds for all of them: on a very busy machine each takes long, and one is like another
 BUSY = 0.05     # share of their lives that threads waited for a core, above which that may be why it came out otherwise
@@ -78,7 +78,7 @@ def record(tmp_path):
         clean = {key: value for key, value in os.environ.items() if key not in {"LD_PRELOAD", "PYTHON_GIL"}}
         began = time.monotonic()
         done = subprocess.run(
-            [BUILDS[label], "-W", "error", str(program), *words], timeout=LIMIT, capture_output=True, text=True,
+            [BUILDS[label], "-W", "error", str(program), *words], timeout=PATIENCE, capture_output=True, text=True,
             check=False, cwd=tmp_path, env={**clean, **preload.environment(str(folder)), **variables})
         assert done.returncode == ended, done.stderr
         assert not done.stderr, done.stderr

@@ -7,8 +7,9 @@ import pytest
 from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording
+from tests.conformance.builds import is_free_threaded
 from tests.gil import planted
-from tests.gil.conftest import BUILDS, is_free_threaded
+from tests.gil.conftest import BUILDS
 
 WITH_GIL = [label for label, python in BUILDS.items() if not is_free_threaded(python)]
 FAST = {"json", "loop in main"}     # one in C, below a library's Python; one in Python

@@ -8,8 +8,9 @@ import pytest
 
 from gilscope.toolkit.gil import preload, rerun_without_gil
 from gilscope.toolkit.gil.recorder import Recording
+from tests.conformance.builds import is_free_threaded
 from tests.fakes import make_build
-from tests.gil.conftest import BUILDS, is_free_threaded
+from tests.gil.conftest import BUILDS
 from tests.gil.recorded import make_process
 
 FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]

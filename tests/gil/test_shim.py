@@ -11,9 +11,11 @@ import pytest
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
+from tests.conformance.builds import is_free_threaded
 from tests.gil import programs
-from tests.gil.conftest import BUILDS, is_free_threaded
+from tests.gil.conftest import BUILDS
 from tests.gil.traces import checked
+from tests.patience import PATIENCE
 
 FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
 WITH_GIL = [label for label in BUILDS if label not in FREE]
@@ -431,5 +433,5 @@ def test_small_limit_on_files_is_no_end_of_the_program(tmp_path):
     code = ("import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000));"
             "os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])")
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **preload.environment(str(tmp_path))},
-                          capture_output=True, text=True, check=False, timeout=600)
+                          capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (0, "1\n")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from gilscope.toolkit.evaluate.packages.distributions import site_folders
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
-TIMEOUT = 300
 # All pure Python, so that any build can import those of this environment.
 PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "execnet", "pytest-xdist")
 ENTRY_POINTS = """\
@@ -26,7 +26,7 @@ gilscope_scale = gilscope.toolkit.commands.scale.pytest_plugin
 
 def make_environment(build, folder):
     """Make an environment of a build with pytest and this checkout, without a registry; return its Python."""
-    subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=TIMEOUT)
+    subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE)
     (site,) = site_folders(folder)
     link_packages(site, PACKAGES)
     (site / "gilscope.pth").write_text(f"{ROOT}\n")
@@ -110,6 +110,6 @@ class Project:
                         "PYTHONDONTWRITEBYTECODE": "1", **variables}
         done = subprocess.run(
             [str(self.python), *python, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", "-rfE", *gil, *options],
-            cwd=self.root, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+            cwd=self.root, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
         print(done.stdout + done.stderr, file=sys.stderr)    # shown when the test fails
         return Outcome(code=done.returncode, output=(done.stdout + done.stderr).strip())

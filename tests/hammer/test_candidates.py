@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from tests.conformance.builds import run_child
+from tests.patience import PATIENCE
 
 FIND = """
 import json, sys, time, types
@@ -48,7 +49,7 @@ def find(folder, files, *, modules=("_bisect",), own=("bisect",), seconds=60.0, 
         named.append([str(folder / name), name])
     job = {"folder": str(folder), "modules": modules, "own": own, "files": named, "seconds": seconds,
            "try_seconds": try_seconds, "import_seconds": import_seconds}
-    done = run_child(sys.executable, "-c", FIND, json.dumps(job), timeout=120)
+    done = run_child(sys.executable, "-c", FIND, json.dumps(job), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

@@ -6,6 +6,7 @@ import sys
 
 from gilscope.toolkit.processes.sealed_answers import Seal
 from tests.conformance.builds import run_child
+from tests.patience import PATIENCE
 
 STANDIN = '''
 def add(number):
@@ -32,7 +33,7 @@ def written(folder, *, files=(), **changes):
            "modules": ["standin"], "own": [], "files": [[str(file), file.name] for file in files], "threads": 2,
            "seed": 1, "seconds": 1.0, "limit": 1.0, "sizes": {}, "confirm": [], **changes}
     (folder / "job.json").write_text(json.dumps(job))
-    done = run_child(sys.executable, "-c", CHILD, str(folder / "job.json"), timeout=120)
+    done = run_child(sys.executable, "-c", CHILD, str(folder / "job.json"), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     found = {}
     for line in (folder / "answers").read_bytes().splitlines():

@@ -10,6 +10,7 @@ from gilscope.toolkit.hammer.offered_calls import find_calls
 from tests.benchmarks.hammer_power import compile_module, compiled
 from tests.conformance.builds import run_child
 from tests.evaluate.places import at_hand, version
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
 
@@ -54,7 +55,7 @@ def python():
 def test_functions_methods_and_submodules_have_the_names_of_their_source(python, tmp_path):
     (tmp_path / "_box.cpp").write_text(BOX)
     compile_module(tmp_path / "_box.cpp", python, tmp_path)
-    done = run_child(python, "-c", LOOK, str(tmp_path), timeout=120)
+    done = run_child(python, "-c", LOOK, str(tmp_path), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "['Box', 'Box.put', 'Box.zero', 'Lid', 'twice']", "['Box', 'Box.put', 'Box.put', 'Box.zero', 'twice']",

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.conformance.builds import run_child
+from tests.patience import PATIENCE
 
 STANDIN = """
 import os, threading, time
@@ -105,7 +106,7 @@ print(json.dumps({"trials": repeated.trials, "slow": repeated.slow, "failures": 
 
 def made(folder, name, *, kind="same", rounds=1, alone=60.0, mode="trial"):
     (folder / "standin.py").write_text(STANDIN)
-    done = run_child(sys.executable, "-c", TRIAL, json.dumps([name, kind, rounds, alone, mode]), timeout=120,
+    done = run_child(sys.executable, "-c", TRIAL, json.dumps([name, kind, rounds, alone, mode]), timeout=PATIENCE,
                      FOLDER=str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)

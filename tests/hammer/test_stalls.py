@@ -5,10 +5,11 @@ import sys
 import textwrap
 
 from tests.conformance.builds import run_child
+from tests.patience import PATIENCE
 
 
 def program(text):
-    done = run_child(sys.executable, "-c", textwrap.dedent(text), timeout=120)
+    done = run_child(sys.executable, "-c", textwrap.dedent(text), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

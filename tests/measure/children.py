@@ -16,6 +16,7 @@ from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages
 from tests.conformance.builds import builds
+from tests.patience import PATIENCE
 
 USERCODE = Path(__file__).with_name("usercode")
 MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in
@@ -27,7 +28,7 @@ GONE_SECONDS = 60.0           # a killed process is gone when the kernel gets to
 def python_of(label):
     """Return a python of the build that has what measuring needs; skips the test where it cannot be had."""
     python = BUILDS[label]
-    has_pyperf = subprocess.run([python, "-c", "import pyperf"], capture_output=True, check=False, timeout=60)
+    has_pyperf = subprocess.run([python, "-c", "import pyperf"], capture_output=True, check=False, timeout=PATIENCE)
     if has_pyperf.returncode == 0:
         return python
     try:

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.measure.children import BUILDS, USERCODE, make_spec, measure, python_of, target
+from tests.patience import PATIENCE
 
 ASK = """import json, sys, sysconfig
 print(json.dumps([bool(sysconfig.get_config_var("Py_GIL_DISABLED")), sys.version_info[:2] >= (3, 13),
@@ -16,7 +17,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 def about(python):
     """Return (is it free-threaded, can it tell, include folder, suffix of extension modules)."""
-    return json.loads(subprocess.run([python, "-c", ASK], capture_output=True, check=True, timeout=60).stdout)
+    return json.loads(subprocess.run([python, "-c", ASK], capture_output=True, check=True, timeout=PATIENCE).stdout)
 
 
 FREE_THREADED = [label for label, python in BUILDS.items() if about(python)[0]]
@@ -38,7 +39,7 @@ def extension(request, free_threaded, tmp_path):
     folder.mkdir()
     define = ["-DSINGLE_PHASE"] if request.param == "single-phase" else []
     subprocess.run([COMPILER, "-shared", "-fPIC", f"-I{include}", *define, str(USERCODE / "gilful.c"),
-                    "-o", str(folder / f"gilful{suffix}")], check=True, timeout=120)
+                    "-o", str(folder / f"gilful{suffix}")], check=True, timeout=PATIENCE)
     return folder
 
 

@@ -14,6 +14,7 @@ from gilscope.toolkit.measure.inherited_limits import InheritedLimits, inherited
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
 from tests.conformance.builds import ROOT
 from tests.measure.children import USERCODE, make_spec, measure, target
+from tests.patience import PATIENCE
 
 USUAL = InheritedLimits(nice=0, policy="", cpus=(0, 1), online=2, files=OPEN_FILES, limits={}, cpu_seconds=None)
 MEASURES = """
@@ -64,7 +65,7 @@ def test_whoever_starts_gilscope_signals_and_files_are_as_they_should_be(script,
     done = subprocess.run(
         [sys.executable, "-P", "-c", script, str(tmp_path), str(USERCODE / "standing.py")], preexec_fn=_odd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_TOLD": str(tmp_path / "told")}, check=False,
-        capture_output=True, text=True, timeout=300)
+        capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "told").read_text())
     assert set(told["ignored"]) <= {"SIGPIPE", "SIGXFSZ"}   # Python's own doing

@@ -23,8 +23,8 @@ from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell, Run, SkipKind
 from gilscope.toolkit.store import Store, load_run
-from tests.fakes import MACHINE, make_build
 from tests.conformance.builds import is_free_threaded
+from tests.fakes import MACHINE, make_build
 from tests.measure.children import BUILDS, MARK, THREADS, USERCODE, gil_on, python_of, still_alive, target
 
 pytestmark = pytest.mark.newest   # the oldest takes turns in test_run_end_to_end

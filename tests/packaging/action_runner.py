@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
-TIMEOUT = 900.0
 TOKEN = "token-of-the-test"
 REPOSITORY = "somebody/shop"
 HEAD = "0123456789abcdef0123456789abcdef01234567"
@@ -182,7 +182,7 @@ class ActionRunner:
         environment |= {name: filled(value, context) for name, value in step.get("env", {}).items()}
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script], cwd=workspace, env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT, check=False)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
         return done, {name: value for name, _, value in OUTPUT.findall(output.read_text())}
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from gilscope.toolkit.file_locks import locked
 from tests.conformance.builds import ROOT, builds
+from tests.patience import PATIENCE
 
 # What the commands install by themselves, and what their examples use.
 MORE = ("pytest", "setuptools", "jinja2", "markupsafe")
 FLEET = "distributed"
-TIMEOUT = 900.0
 
 
 def interpreters() -> dict[str, Path]:
@@ -27,7 +27,7 @@ def interpreters() -> dict[str, Path]:
 
 
 def output(command: list[str | Path], folder: Path = ROOT) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -84,6 +84,6 @@ def packages(pythons, tmp_path_factory) -> Path:
             output([*get, *(each for each in own if each != "pyperf"), *MORE])
             # For some builds there is no wheel of pyperf's and the fleet's; subinterpreters need the last before 3.14.
             for optional in ("psutil", FLEET, "backports-interpreters"):
-                subprocess.run([*get, optional], capture_output=True, timeout=TIMEOUT, check=False)
+                subprocess.run([*get, optional], capture_output=True, timeout=PATIENCE, check=False)
 
     return once(tmp_path_factory, "packages", make)

@@ -14,11 +14,11 @@ import pytest
 from tests.actionlint import lint
 from tests.conformance.builds import ROOT
 from tests.packaging.conftest import only_when_all
+from tests.patience import PATIENCE
 
 FOLDER = ROOT / ".github" / "workflows"
 NAMES = sorted(path.name for path in FOLDER.glob("*.yml"))
 PER_BUILD = ("cp312", "cp313", "cp314", "cp314t", "cp315", "cp315t")
-TIMEOUT = 1800.0
 pytestmark = [pytest.mark.newest, pytest.mark.skipif(not NAMES, reason="a source distribution has no workflows")]
 
 NOT_RUN = {   # (workflow, job, step): why
@@ -145,7 +145,7 @@ def test_steps_of_the_job_work(workflow, job, tmp_path, request):
         if key in NOT_RUN:
             continue
         assert "${{" not in step["run"], "values of expressions belong into env"
-        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", step["run"]], cwd=folder, timeout=TIMEOUT,
+        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", step["run"]], cwd=folder, timeout=PATIENCE,
                               env={**environment, **LESS.get(key, {})}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{step['run']}\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
         ran += 1

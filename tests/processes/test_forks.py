@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tests.conformance.builds import run_child
+from tests.patience import PATIENCE
 
 FORK = """
 import json, os, signal, sys, threading, time
@@ -29,7 +30,7 @@ print(json.dumps([records, ending.kind, ending.reason, "ends" in ending.output, 
 
 
 def program(text):
-    done = run_child(sys.executable, "-c", textwrap.dedent(text), timeout=120)
+    done = run_child(sys.executable, "-c", textwrap.dedent(text), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

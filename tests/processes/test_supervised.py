@@ -12,6 +12,7 @@ import pytest
 from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.processes.supervised import Supervised, run
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 PYTHON = sys.executable
 # A command that leaves a daemon in its group, tells both numbers, and waits.
@@ -90,7 +91,7 @@ def test_a_program_that_is_none_says_so(tmp_path):
 
 def test_a_daemon_in_its_group_does_not_hold_it_up_and_ends_with_it(tmp_path):
     daemon = f"({PYTHON} -c 'import time; time.sleep(600)' & echo $! >{tmp_path / 'pid'})"
-    assert run(["sh", "-c", daemon], timeout=300).returncode == 0
+    assert run(["sh", "-c", daemon], timeout=PATIENCE).returncode == 0
     assert gone(int((tmp_path / "pid").read_text()))
 
 
@@ -136,7 +137,7 @@ at_once(work, [1, 2, 3], 2)
         pids = [*told(tmp_path / "told-1"), *told(tmp_path / "told-2")]
         starter.send_signal(signal.SIGINT)
         try:
-            _, complaint = starter.communicate(timeout=60)
+            _, complaint = starter.communicate(timeout=PATIENCE)
         finally:
             starter.kill()
     assert b"KeyboardInterrupt" in complaint

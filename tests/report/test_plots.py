@@ -31,6 +31,7 @@ from gilscope.toolkit.report.figures.figure import (
 )
 from gilscope.toolkit.report.figures.plots import palette
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
+from tests.patience import PATIENCE
 from tests.report.figures import FIGURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -370,7 +371,8 @@ def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
     code = ("import sys; from gilscope.toolkit.report.figures import plots; assert 'matplotlib' not in sys.modules\n"
             "from tests.report.figures import bars; plots.draw(bars(), __import__('pathlib').Path(sys.argv[1]))\n"
             "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules")
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=PATIENCE,
+                   cwd=Path(__file__).parents[2])
 
 
 

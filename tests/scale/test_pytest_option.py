@@ -12,9 +12,9 @@ import pytest
 from gilscope.toolkit.commands.scale import pytest_scaling
 from tests.conformance.builds import ROOT
 from tests.gil_guard.guarded import make_environment
+from tests.patience import PATIENCE
 from tests.scale.planted import FREE
 
-LIMIT = 400.0     # seconds
 PLUGIN = "gilscope.toolkit.commands.scale.pytest_plugin"
 TESTS = """
     import os, threading, time, unittest
@@ -101,7 +101,7 @@ def python(request, tmp_path_factory):
     return make_environment(build, tmp_path_factory.mktemp("environment") / "env")
 
 
-def session(python, folder, *words, tests=TESTS, limit=LIMIT):
+def session(python, folder, *words, tests=TESTS, limit=PATIENCE):
     """Run the tests in a session of their own; return its exit code, and its output."""
     (folder / "test_app.py").write_text(textwrap.dedent(tests))
     (folder / "pyproject.toml").touch()

@@ -10,6 +10,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 HERE = Path(sys.executable)
 
@@ -102,6 +103,6 @@ all_at_once(lambda _: import_run(Path(sys.executable), request, path=[{str(tmp_p
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=300)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert b"KeyboardInterrupt" in complaint
     assert ends(int((tmp_path / "pid").read_text()))

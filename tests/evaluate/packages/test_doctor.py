@@ -15,9 +15,9 @@ from gilscope.toolkit.evaluate.views.explain_package import explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import Site, at_hand, build_called, one_of_each
 from tests.evaluate.views.test_schemas import valid
+from tests.patience import PATIENCE
 
 FREE_THREADED = one_of_each(free_threaded=(True,))
-LIMIT = 300.0                # seconds for what ends by itself
 HANGING = (4.0, 30.0, 120.0)  # for what does not: more where a busy machine has not let it get there
 
 
@@ -85,7 +85,7 @@ def report(reports, site, variants, tmp_path, monkeypatch):
                          for each in (build, counterpart)}
             monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
             request = EnvironmentRequest(requirements=("plain", "good", "lazy"))
-            (found,) = diagnose(request, [build], at_hand(), DoctorOptions(limit=LIMIT, interpreters=True))
+            (found,) = diagnose(request, [build], at_hand(), DoctorOptions(limit=PATIENCE, interpreters=True))
             hanging = the_one_that_hangs(build, counterpart, tmp_path, variants, monkeypatch)
             reports[label] = replace(found, findings=(*found.findings, hanging))
         return reports[label]
@@ -210,7 +210,7 @@ def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fa
     place.add("dates", package("dates", DATES, "multi_best"))
     scratch = place.scratch()
     monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
-    options = DoctorOptions(limit=LIMIT, interpreters=True)
+    options = DoctorOptions(limit=PATIENCE, interpreters=True)
     (found,) = diagnose(EnvironmentRequest(requirements=("dates",)), [build_called(label)], at_hand(), options)
     (dates,) = found.findings
     assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)

@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.project.machine_calibration import LEAST_SPINS, C
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.measure.inherited_limits import InheritedLimits
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 
 def look(effective, *, ran=18, waited=2, lasted=20):
@@ -93,7 +94,7 @@ def test_spinning_process_ends_with_who_started_it(capfd):
     helper = machine_calibration._started().wait_until_ready(60)
     assert helper.ready is True
     process = helper._process
-    assert process.communicate(timeout=60)[0] == ""   # its standard input is closed, as when we are killed
+    assert process.communicate(timeout=PATIENCE)[0] == ""   # its standard input is closed, as when we are killed
     assert process.returncode == 1
     assert capfd.readouterr().err == ""
 

@@ -26,8 +26,8 @@ from tests.evaluate.made_up import (
     workers,
 )
 from tests.evaluate.places import build_called, one_of_each, version
+from tests.patience import PATIENCE
 
-LIMIT = 600.0   # seconds for what ends by itself
 # In an interpreter, where no signal handler can be set, it takes the process along.
 DEADLY = """
 import os, signal
@@ -66,7 +66,7 @@ def place(site):
 
 @pytest.mark.parametrize("label", one_of_each())
 def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, label):
-    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"], limit=LIMIT)
+    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"], limit=PATIENCE)
     assert found.modules == ("good", "falls")
     assert [name for name, _ in found.refused] == ["refuses", "above"]
     assert all("module old.single_plain does not support loading in subinterpreters" in why for _, why in found.refused)
@@ -83,10 +83,10 @@ NEWEST = max((label for label in one_of_each(free_threaded=(False,))), key=lambd
 @pytest.mark.skipif(NEWEST is None, reason="no build with a GIL")
 def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, monkeypatch):
     python = place(NEWEST)
-    found = measure_workers(python, ["deadly"], limit=LIMIT)
+    found = measure_workers(python, ["deadly"], limit=PATIENCE)
     assert found == InterpretersCrashed(reason="crashed with SIGSEGV")
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
-    found = measure_workers(python, ["deadly"], limit=LIMIT)
+    found = measure_workers(python, ["deadly"], limit=PATIENCE)
     assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
 
 
@@ -172,7 +172,7 @@ def test_second_process_has_the_time_that_is_left(tmp_path, monkeypatch, took, l
 
 def test_nothing_is_written_into_the_users_folder(tmp_path):
     (tmp_path / "thing.py").write_text("x = 1\n")
-    measure_workers(Path(sys.executable), ["thing"], path=[str(tmp_path)], limit=LIMIT, foreign=True)
+    measure_workers(Path(sys.executable), ["thing"], path=[str(tmp_path)], limit=PATIENCE, foreign=True)
     assert [path.name for path in tmp_path.rglob("*")] == ["thing.py"]
 
 

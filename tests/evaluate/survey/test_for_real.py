@@ -15,6 +15,7 @@ from tests.conformance.builds import ROOT
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_hostile_packages import add_wheel
 from tests.faults.test_stopped_installs import BACKEND, PROJECT, add_source
+from tests.patience import PATIENCE
 from tests.processes.test_supervised import gone, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
@@ -64,7 +65,8 @@ def test_each_package_has_its_own_answer(place, asked):
     found = {each["package"]: each["builds"][0]["status"] for each in map(json.loads, done.stdout.splitlines())}
     assert found.pop("absent") in {"not-found", "no-wheel"}
     assert found == {"good": "pure-python", "crashes": "crashes"}
-    again = subprocess.run(command(words), cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    again = subprocess.run(command(words), cwd=folder, env=env, capture_output=True, text=True,
+                           timeout=PATIENCE, check=False)
     assert "using 3 answers from the last day" in again.stderr
     assert sorted(again.stdout.splitlines()) == sorted(done.stdout.splitlines())
 
@@ -86,7 +88,7 @@ def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place, asked):
             pids = told(folder / "told")
             began = time.monotonic()
             survey.send_signal(signal.SIGINT)
-            _, complaint = survey.communicate(timeout=60)
+            _, complaint = survey.communicate(timeout=PATIENCE)
         finally:
             survey.kill()
     assert json.loads(first)["package"] == "good"
@@ -96,6 +98,6 @@ def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place, asked):
     assert not list((folder / "tmp").iterdir())
     (folder / "packages.txt").write_text("good\n")
     again = subprocess.run([*command(words), "--build-sdists"], cwd=folder, env=env, capture_output=True, text=True,
-                           timeout=60, check=False)
+                           timeout=PATIENCE, check=False)
     assert again.returncode == 0, again.stderr
     assert "using 1 answer from the last day" in again.stderr

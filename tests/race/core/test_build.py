@@ -10,6 +10,7 @@ from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
 from gilscope.toolkit.race._core import build, compiling
 from gilscope.toolkit.race.core import CoreUnavailableError
 from tests.conformance.builds import ROOT, builds, run_child
+from tests.patience import PATIENCE
 
 LOAD = """
 from gilscope.toolkit.race._core.build import load
@@ -51,7 +52,7 @@ def test_two_processes_at_once_compile_once(tmp_path):
     environment = {**os.environ, "GILSCOPE_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     children = [subprocess.Popen([sys.executable, "-c", LOAD], env=environment, stdout=subprocess.PIPE, text=True)
                 for _ in range(2)]
-    said = sorted(child.communicate(timeout=120)[0] for child in children)
+    said = sorted(child.communicate(timeout=PATIENCE)[0] for child in children)
     assert said == ["C\n", "compiling\nC\n"]
     assert len(list(tmp_path.rglob("*.so"))) == 1
 

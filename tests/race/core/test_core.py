@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.race.core.cases.run import cases
 
 
@@ -15,7 +16,7 @@ from tests.race.core.cases.run import cases
 def outcomes(core):
     """Run all cases on a core; return outcome by case, how the child ended, and why there is no such core."""
     child = subprocess.run([sys.executable, "-W", "error", "-m", "tests.race.core.cases.run", core], cwd=ROOT,
-                           capture_output=True, text=True, timeout=300, check=False)
+                           capture_output=True, text=True, timeout=PATIENCE, check=False)
     lines = [json.loads(line) for line in child.stdout.splitlines()]
     missing = next((line["unavailable"] for line in lines if "unavailable" in line), None)
     found = {line["case"]: line["outcome"] for line in lines if "outcome" in line}

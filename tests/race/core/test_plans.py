@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 TOLD_APART = {
     "a span after an equal access of the same thread and epoch": (
@@ -38,7 +39,7 @@ TOLD_APART = {
 def told_by(core, steps):
     """Return the conflicts that a core reports for a plan."""
     done = subprocess.run([sys.executable, "-W", "error", "-m", "tests.race.core.fuzz", core], cwd=ROOT, check=False,
-                          input=f"{json.dumps(steps)}\n", capture_output=True, text=True, timeout=300)
+                          input=f"{json.dumps(steps)}\n", capture_output=True, text=True, timeout=PATIENCE)
     if "UnavailableError" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,6 +16,7 @@ from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.race.fakes.program import FakeCore, Program
 
 SOURCE = """
@@ -303,7 +304,7 @@ os.kill(os.getpid(), 9)
 def test_fork_exit_and_kill_lose_nothing(tmp_path):
     from gilscope.toolkit.race.report.gather import load
 
-    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=300,
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=PATIENCE,
                            cwd=ROOT)
     assert ended.returncode == -signal.SIGKILL
     report = load(str(tmp_path / "spool"))

@@ -14,6 +14,7 @@ from gilscope.toolkit.race.loading import cache, hook
 from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.race.fakes.stub import StubCore, in_builtins
 
 
@@ -77,7 +78,7 @@ def test_second_process_finds_it_in_the_cache(tmp_path):
     """)
     environment = {**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")}
     seen = [subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], env=environment, check=True,
-                           capture_output=True, text=True, timeout=300).stdout.strip() for _ in range(2)]
+                           capture_output=True, text=True, timeout=PATIENCE).stdout.strip() for _ in range(2)]
     assert seen == ["['attr_write'] True", "['attr_write'] False"]
 
 
@@ -85,8 +86,8 @@ def test_start_of_a_checked_program_imports_little():
     code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.child.main; "
             "print(sorted({'ast', 're', 'inspect', 'typing', 'dataclasses', 'tokenize', 'enum', 'contextlib', "
             "'gilscope.toolkit.race.rewrite'} & (set(sys.modules) - before)))")
-    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300,
-                          check=True)
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True,
+                          timeout=PATIENCE, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -202,7 +203,7 @@ def test_finalizers_at_exit_still_find_the_operations(tmp_path):
             "from gilscope.toolkit.race.loading import hook;"
             "hook.install(StubCore(), hook.project_filter()); import jobs")
     done = subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], capture_output=True, text=True,
-                          timeout=300, check=True, env={**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")})
+                          timeout=PATIENCE, check=True, env={**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")})
     assert (done.stdout, done.stderr) == ("done 2", "")
 
 

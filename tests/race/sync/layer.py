@@ -9,10 +9,9 @@ import pytest
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.site import SiteInfo, register_sites
 from gilscope.toolkit.race.terms import Flag
+from tests.patience import PATIENCE
 from tests.race.fakes.core import FakeCore
 from tests.race.model import ReferenceCore
-
-LIMIT = 120    # seconds; only a hang comes near
 
 
 class Unseen:
@@ -106,7 +105,7 @@ def run(*functions):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LIMIT)
+        thread.join(PATIENCE)
         assert not thread.is_alive(), "hangs"
     for error in errors:
         raise error

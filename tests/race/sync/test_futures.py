@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gilscope.toolkit.race import sync
+from tests.patience import PATIENCE
 from tests.race.fakes.core import FakeCore
-from tests.race.sync.layer import LIMIT, Unseen, level_in, run
+from tests.race.sync.layer import Unseen, level_in, run
 from tests.race.sync.test_primitives import in_turn
 
 
@@ -40,7 +41,7 @@ def meet(count=2):
 
 def test_submit_orders_its_task_and_the_result_orders_the_rest(core, pool):
     core.write("x")
-    pool.submit(core.write, "x").result(LIMIT)
+    pool.submit(core.write, "x").result(PATIENCE)
     core.write("x")
     assert not core.raced
 
@@ -49,7 +50,7 @@ def test_what_follows_submit_is_unordered(core, pool, unseen):
     future = pool.submit(lambda: (unseen.wait(), core.write("x")))
     core.write("x")
     unseen.set()
-    future.result(LIMIT)
+    future.result(PATIENCE)
     assert core.raced == {"x"}
 
 
@@ -57,7 +58,7 @@ def test_finished_task_is_not_ordered_before_one_of_another_worker(core, pool, u
     both = meet()
     first = pool.submit(lambda: (both(), core.write("x"), unseen.set()))
     second = pool.submit(lambda: (both(), unseen.wait(), core.write("x")))
-    concurrent.futures.wait([first, second], LIMIT)
+    concurrent.futures.wait([first, second], PATIENCE)
     assert core.raced == {"x"}
 
 
@@ -70,22 +71,22 @@ def test_idle_worker_that_takes_a_task_is_not_ordered_after_a_finished_one(core,
     hold = Unseen()
     third = pool.submit(lambda: (hold.wait(), threading.get_ident()))    # occupies the idle worker
     unseen.set()
-    second.result(LIMIT)
+    second.result(PATIENCE)
     fourth = pool.submit(lambda: core.write("x"))
-    fourth.result(LIMIT)
+    fourth.result(PATIENCE)
     hold.set()
-    assert third.result(LIMIT)[1] in threads
+    assert third.result(PATIENCE)[1] in threads
     assert core.raced == {"x"}
     finished.close()
 
 
 @pytest.mark.parametrize("see", [
-    lambda future: future.result(LIMIT),
-    lambda future: future.exception(LIMIT),
+    lambda future: future.result(PATIENCE),
+    lambda future: future.exception(PATIENCE),
     lambda future: [None for _ in iter(lambda: bool(future.done()), True)],  # noqa: FBT003  iter's sentinel
-    lambda future: concurrent.futures.wait([future], LIMIT),
-    lambda future: concurrent.futures.wait((f for f in [future]), LIMIT),
-    lambda future: list(concurrent.futures.as_completed([future], LIMIT)),
+    lambda future: concurrent.futures.wait([future], PATIENCE),
+    lambda future: concurrent.futures.wait((f for f in [future]), PATIENCE),
+    lambda future: list(concurrent.futures.as_completed([future], PATIENCE)),
 ], ids=["result", "exception", "done", "wait", "wait of a generator", "as_completed"])
 def test_seeing_a_future_done_orders(core, pool, see):
     see(pool.submit(core.write, "x"))
@@ -100,7 +101,7 @@ def test_exception_of_a_task_orders(core, pool):
 
     future = pool.submit(fail)
     with pytest.raises(LookupError):
-        future.result(LIMIT)
+        future.result(PATIENCE)
     core.write("x")
     assert not core.raced
 
@@ -136,7 +137,7 @@ def test_as_completed_keeps_no_future_it_has_yielded(core, pool):
     import weakref
     futures = [pool.submit(int, 1), pool.submit(int, 2)]
     gone = []
-    for future in concurrent.futures.as_completed(futures, LIMIT):
+    for future in concurrent.futures.as_completed(futures, PATIENCE):
         futures.remove(future)
         gone.append(weakref.ref(future))
         del future
@@ -158,7 +159,7 @@ def test_tasks_that_one_worker_happens_to_run_are_unordered(core, pool):
     future = pool.submit(core.write, "x")
     while future._state != "FINISHED" or not pool._idle_semaphore._value:     # unseen by any primitive
         pass
-    pool.submit(core.write, "x").result(LIMIT)
+    pool.submit(core.write, "x").result(PATIENCE)
     assert len(pool._threads) == 1
     assert core.raced == {"x"}
 
@@ -233,7 +234,7 @@ def test_task_that_asks_for_its_thread_comes_after_earlier_ones_there(core, pool
     future = pool.submit(core.write, "x")
     while future._state != "FINISHED" or not pool._idle_semaphore._value:
         pass
-    pool.submit(lambda: (ask(), core.write("x"))).result(LIMIT)
+    pool.submit(lambda: (ask(), core.write("x"))).result(PATIENCE)
     assert not core.raced
 
 
@@ -274,7 +275,7 @@ def test_task_is_named_after_its_worker_and_placed_at_its_submission(core):
 
 def test_generator_of_futures_may_submit_within_wait(core, pool):
     core.write("x")
-    concurrent.futures.wait((pool.submit(core.write, name) for name in ["x"]), LIMIT)
+    concurrent.futures.wait((pool.submit(core.write, name) for name in ["x"]), PATIENCE)
     core.write("x")
     assert not core.raced
 
@@ -307,12 +308,12 @@ def test_failing_initializer_breaks_the_pool_as_before(core, caplog):
         raise LookupError
 
     with ThreadPoolExecutor(1, initializer=fail) as pool, pytest.raises(concurrent.futures.BrokenExecutor):
-        pool.submit(int).result(LIMIT)
+        pool.submit(int).result(PATIENCE)
     assert "initializer" in caplog.text
 
 
 def test_task_is_the_programs_code(core, pool):
-    assert pool.submit(level_in, core).result(LIMIT) == 0
+    assert pool.submit(level_in, core).result(PATIENCE) == 0
     assert level_in(core) == 0
 
 
@@ -393,7 +394,7 @@ def test_thread_pool_orders_call_task_and_result(core):
         for name in pool.imap_unordered(lambda name: core.write(name) or name, ["e", "f"]):
             core.write(name)
         result = pool.apply_async(core.write, ("x",))
-        result.wait(LIMIT)
+        result.wait(PATIENCE)
         assert result.ready()
         core.write("x")
     assert not core.raced
@@ -404,7 +405,7 @@ def test_tasks_of_a_thread_pool_are_unordered(core, unseen):
     with multiprocessing.pool.ThreadPool(2) as pool:
         first = pool.apply_async(lambda: (both(), core.write("x"), unseen.set()))
         pool.apply(lambda: (both(), unseen.wait(), core.write("x")))
-        first.get(LIMIT)
+        first.get(PATIENCE)
     assert core.raced == {"x"}
 
 
@@ -520,10 +521,10 @@ def test_run_coroutine_threadsafe_orders_both_ways(core):
         raise LookupError
 
     core.write("x")
-    asyncio.run_coroutine_threadsafe(write(), loop).result(LIMIT)
+    asyncio.run_coroutine_threadsafe(write(), loop).result(PATIENCE)
     core.write("x")
     with pytest.raises(LookupError):
-        asyncio.run_coroutine_threadsafe(fail(), loop).result(LIMIT)
+        asyncio.run_coroutine_threadsafe(fail(), loop).result(PATIENCE)
     core.write("x")
     loop.call_soon_threadsafe(loop.stop)
     thread.join()

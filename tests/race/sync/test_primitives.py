@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from tests.race.sync.layer import LIMIT, Unseen, level_in, run
+from tests.patience import PATIENCE
+from tests.race.sync.layer import Unseen, level_in, run
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_lock_orders(core):
 
 def test_event_wait_orders(core):
     event = threading.Event()
-    run(lambda: (core.write("x"), event.set()), lambda: (event.wait(LIMIT), core.write("x")))
+    run(lambda: (core.write("x"), event.set()), lambda: (event.wait(PATIENCE), core.write("x")))
     assert not core.raced
 
 
@@ -105,7 +106,7 @@ def test_notify_orders(core, unseen, make):
     def wait():
         with condition:
             unseen.set()
-            assert condition.wait(LIMIT)
+            assert condition.wait(PATIENCE)
         core.write("x")
 
     def notify():
@@ -124,7 +125,7 @@ def test_notify_is_a_hard_edge_and_the_lock_is_not(fake, unseen, another):
     def wait():
         with condition:
             unseen.set()
-            condition.wait(LIMIT)
+            condition.wait(PATIENCE)
         seen.append(dict(fake.mine().hard))
 
     def notify():
@@ -164,7 +165,7 @@ def test_waiter_holds_nothing_but_the_lock(fake, unseen):
     def wait():
         with condition:
             unseen.set()
-            condition.wait(LIMIT)
+            condition.wait(PATIENCE)
             held.extend(lock for uid, lock in fake.held if uid == fake.thread_uid())
 
     def notify():
@@ -187,7 +188,7 @@ def test_wait_for_runs_its_predicate_as_the_programs_code(core, unseen):
     def wait():
         with condition:
             unseen.set()
-            assert condition.wait_for(predicate, LIMIT)
+            assert condition.wait_for(predicate, PATIENCE)
 
     def notify():
         unseen.wait()
@@ -205,7 +206,7 @@ def test_recursive_condition_waits_and_takes_its_lock_back(core, unseen):
     def wait():
         with condition, condition:
             unseen.set()
-            assert condition.wait(LIMIT)
+            assert condition.wait(PATIENCE)
             core.write("x")
 
     def notify():
@@ -269,7 +270,7 @@ def test_who_takes_all_permits_is_ordered_after_all_who_gave_them_back(core):
 
     def writer():
         for _ in range(3):
-            semaphore.acquire(timeout=LIMIT)
+            semaphore.acquire(timeout=PATIENCE)
         core.write("a")
         core.write("b")
 
@@ -329,7 +330,7 @@ def test_subclass_of_semaphore_orders(core):
 
 
 def test_barrier_orders_all_who_arrive_before_all_who_depart(core):
-    barrier = threading.Barrier(3, timeout=LIMIT)
+    barrier = threading.Barrier(3, timeout=PATIENCE)
 
     def step(mine, *others):
         def run_step():
@@ -344,13 +345,13 @@ def test_barrier_orders_all_who_arrive_before_all_who_depart(core):
 
 
 def test_what_follows_a_barrier_is_unordered(core):
-    barrier = threading.Barrier(2, timeout=LIMIT)
+    barrier = threading.Barrier(2, timeout=PATIENCE)
     run(*[lambda: (barrier.wait(), core.write("x"))] * 2)
     assert core.raced == {"x"}
 
 
 def test_generations_of_a_barrier_order_one_after_the_other(core):
-    barrier = threading.Barrier(2, timeout=LIMIT)
+    barrier = threading.Barrier(2, timeout=PATIENCE)
 
     def step(own):
         def run_step():
@@ -365,7 +366,7 @@ def test_generations_of_a_barrier_order_one_after_the_other(core):
 
 
 def test_departure_is_not_ordered_after_arrivals_of_later_generations(core, unseen):
-    barrier = threading.Barrier(2, timeout=LIMIT)
+    barrier = threading.Barrier(2, timeout=PATIENCE)
     early = Unseen()
 
     def first():
@@ -392,7 +393,7 @@ def test_action_of_a_barrier_comes_between_and_is_the_programs_code(core):
         for name in ("a", "b", "x"):
             core.write(name)
 
-    barrier = threading.Barrier(2, action, LIMIT)
+    barrier = threading.Barrier(2, action, PATIENCE)
     run(lambda: (core.write("a"), barrier.wait(), core.write("x")), lambda: (core.write("b"), barrier.wait()))
     assert not core.raced
     assert levels == [0]
@@ -414,7 +415,7 @@ def test_abort_orders_those_it_turns_away(core):
 
     def wait():
         with pytest.raises(threading.BrokenBarrierError):
-            barrier.wait(LIMIT)
+            barrier.wait(PATIENCE)
         core.write("x")
 
     def abort():
@@ -426,7 +427,7 @@ def test_abort_orders_those_it_turns_away(core):
     run(wait, abort)
     assert not core.raced
     barrier.reset()
-    run(lambda: barrier.wait(LIMIT), lambda: barrier.wait(LIMIT))
+    run(lambda: barrier.wait(PATIENCE), lambda: barrier.wait(PATIENCE))
 
 
 def test_reset_orders_those_it_turns_away(core):
@@ -434,7 +435,7 @@ def test_reset_orders_those_it_turns_away(core):
 
     def wait():
         with pytest.raises(threading.BrokenBarrierError):
-            barrier.wait(LIMIT)
+            barrier.wait(PATIENCE)
         core.write("x")
 
     def reset():

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.conformance.builds import ROOT
-from tests.race.sync.layer import LIMIT
+from tests.patience import PATIENCE
 from tests.race.sync.test_primitives import in_turn
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -145,6 +145,6 @@ def test_whole_program(tmp_path, kind, or_not, status, method):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(kind=kind, or_not=or_not, method=method))
     done = subprocess.run([sys.executable, "-m", "gilscope", "race", program], cwd=ROOT, text=True,
-                          timeout=LIMIT, check=False, capture_output=True)
+                          timeout=PATIENCE, check=False, capture_output=True)
     assert done.returncode == status, done.stdout + done.stderr
     assert ("global total" in done.stderr) == (status == FOUND)

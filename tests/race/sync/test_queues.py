@@ -4,7 +4,8 @@ import queue
 
 import pytest
 
-from tests.race.sync.layer import LIMIT, run
+from tests.patience import PATIENCE
+from tests.race.sync.layer import run
 from tests.race.sync.test_primitives import in_turn
 
 KINDS = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"]
@@ -17,7 +18,7 @@ def make(request, core):
 
 def test_put_orders_the_get_of_its_item(core, make):
     items = make()
-    run(lambda: (core.write("x"), items.put(1)), lambda: (items.get(timeout=LIMIT), core.write("x")))
+    run(lambda: (core.write("x"), items.put(1)), lambda: (items.get(timeout=PATIENCE), core.write("x")))
     assert not core.raced
 
 
@@ -164,7 +165,7 @@ def test_program_that_waits_for_all_tasks_itself_comes_after_them(core):
     def wait():
         with items.all_tasks_done:
             while items.unfinished_tasks:
-                items.all_tasks_done.wait(LIMIT)
+                items.all_tasks_done.wait(PATIENCE)
         core.write("x")
 
     run(wait, lambda: (items.get(), core.write("x"), items.task_done()))
@@ -188,7 +189,7 @@ def test_shutdown_orders_those_it_turns_away(core):
 
     def work():
         with pytest.raises(queue.ShutDown):
-            items.get(timeout=LIMIT)
+            items.get(timeout=PATIENCE)
         core.write("x")
 
     run(work, lambda: (core.write("x"), items.shutdown()))
@@ -294,7 +295,7 @@ def test_many_threads_lose_no_edge(core):
 
     def consume():
         for _ in range(101):
-            item = items.get(timeout=LIMIT)
+            item = items.get(timeout=PATIENCE)
             if isinstance(item, tuple):
                 core.write("{} {}".format(*item))
 

@@ -14,14 +14,15 @@ import pytest
 
 from gilscope.toolkit.race import sync
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.race.model import threads
-from tests.race.sync.layer import LIMIT, Unseen, installed, level_in
+from tests.race.sync.layer import Unseen, installed, level_in
 from tests.race.sync.test_primitives import in_turn
 
 
 def run_python(source):
     """Run a program in a fresh interpreter, where nothing is imported that it does not import; return its output."""
-    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, text=True, timeout=LIMIT, check=False,
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, text=True, timeout=PATIENCE, check=False,
                           capture_output=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -165,7 +166,7 @@ def test_handler_that_interrupts_a_primitive_is_the_programs_code(core):
         assert signal.getsignal(signal.SIGUSR1) is handler
         timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1))
         timer.start()
-        assert event.wait(LIMIT)
+        assert event.wait(PATIENCE)
         timer.join()
         assert signal.signal(signal.SIGUSR1, signal.SIG_DFL) is handler
     finally:
@@ -216,7 +217,7 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     for _ in range(5):
         child = os.fork()
         if not child:
-            signal.alarm(LIMIT)
+            signal.alarm(PATIENCE)
             logger.warning("line")
             threading.Thread(target=logger.warning, args=("line",)).start()
             threading.enumerate()
@@ -224,7 +225,7 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
         assert os.waitpid(child, 0)[1] == 0
     stop.set()
     for thread in threads:
-        thread.join(LIMIT)
+        thread.join(PATIENCE)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -238,11 +239,11 @@ def test_child_of_a_fork_waits_for_no_thread_that_is_gone(monkeypatch, recwarn):
     held.wait()
     child = os.fork()
     if not child:
-        signal.alarm(LIMIT)
+        signal.alarm(PATIENCE)
         lock.run(types.SimpleNamespace(inside=False), lambda: ran.append(1))
         os._exit(len(ran))
     over.set()
-    thread.join(LIMIT)
+    thread.join(PATIENCE)
     held.close()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     over.close()
@@ -283,7 +284,7 @@ def test_programs_around_the_library_run_as_before():
         "  from concurrent.futures import ProcessPoolExecutor\n"
         "  with ProcessPoolExecutor(1, mp_context=context) as pool: print(pool.submit(abs, -4).result())\n")
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, text=True, check=False,
-                          capture_output=True, timeout=300)
+                          capture_output=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("200\nscheduled\n1\n[1, 2]\n3\n4\n", "")
 
 

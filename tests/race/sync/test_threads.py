@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from gilscope.toolkit.race import sync
-from tests.race.sync.layer import LIMIT, installed, level_in, run
+from tests.patience import PATIENCE
+from tests.race.sync.layer import installed, level_in, run
 
 
 def described(uid):
@@ -265,13 +266,13 @@ def test_undo_puts_everything_back():
 def test_what_was_made_under_the_layer_works_after_its_undo():
     with installed():
         event, semaphore, condition = threading.Event(), threading.Semaphore(0), threading.Condition()
-        barrier = threading.Barrier(2, timeout=LIMIT)
+        barrier = threading.Barrier(2, timeout=PATIENCE)
         ready = threading.Semaphore(0)
 
         def use():
             ready.release()
-            assert event.wait(LIMIT)
-            assert semaphore.acquire(timeout=LIMIT)
+            assert event.wait(PATIENCE)
+            assert semaphore.acquire(timeout=PATIENCE)
             with condition:
                 condition.notify_all()
             barrier.wait()
@@ -282,7 +283,7 @@ def test_what_was_made_under_the_layer_works_after_its_undo():
     with condition:
         event.set()
         semaphore.release()
-        assert condition.wait(LIMIT)
+        assert condition.wait(PATIENCE)
     barrier.wait()
-    thread.join(LIMIT)
+    thread.join(PATIENCE)
     assert not thread.is_alive()

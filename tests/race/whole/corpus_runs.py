@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.race.whole.expectations import found_races
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 CORPUS = ROOT / "tests" / "corpus" / "races"
 RACE_FOUND = 66
-TIMEOUT = 300.0      # seconds; a program takes a fraction of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def programs(folder: Path = CORPUS) -> list[Path]:
 
 def run_plain(python: str, program: Path) -> Plain:
     """Run a program without the checker."""
-    ended = subprocess.run([python, program], env=environment(), cwd=program.parent, timeout=TIMEOUT,
+    ended = subprocess.run([python, program], env=environment(), cwd=program.parent, timeout=PATIENCE,
                            capture_output=True, text=True, check=False)
     return Plain(ended.stdout, ended.returncode)
 
 
-def run_checked(python: str, program: Path, timeout: float = TIMEOUT, options: Sequence[str] = (),
+def run_checked(python: str, program: Path, timeout: float = PATIENCE, options: Sequence[str] = (),
                 gilscope: str = "gilscope") -> Checked:
     """Run a program under the checker; `gilscope` is the module that is run as the command."""
     with tempfile.TemporaryDirectory() as folder:

@@ -16,9 +16,9 @@ import pytest
 
 from gilscope.toolkit.user_dirs import cache_dir
 from tests.conformance.builds import ROOT, builds, run_child
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
-TIMEOUT = 300
 
 PROGRAMS = {
     "names": """
@@ -357,7 +357,7 @@ def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some
         prepare(place)
         race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
         done = subprocess.run(
-            [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=TIMEOUT, input=stdin,
+            [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=PATIENCE, input=stdin,
             env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
             capture_output=True, text=True, check=False)
         code = done.returncode if done.returncode >= 0 else 128 - done.returncode   # as a shell says it

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.builds import ROOT, builds
+from tests.patience import PATIENCE
 
-TIMEOUT = 300
 COMMANDS = {core: f"import sys; sys.path.insert(0, {str(ROOT)!r}); from {module} import main; sys.exit(main())"
             for core, module in (("C", "gilscope.toolkit.cli"), ("Python", "tests.race.model.command"))}
 GILSCOPE = COMMANDS["C"]
@@ -61,7 +61,7 @@ def words(*rest, python=sys.executable, core="C"):
 def race(folder, source, *options, program=("script.py",), python=sys.executable, core="C", **settings):
     (folder / "script.py").write_text(textwrap.dedent(source).lstrip("\n"))
     command = words(*options, *program, python=python, core=core)
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
                           env=environment(**settings.pop("env", {})), **settings)
 
 
@@ -289,7 +289,7 @@ def test_console_command_is_run_under_its_interpreter(tmp_path):
     tool.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", GILSCOPE, "race", "--", "tool", "-x"], cwd=tmp_path, capture_output=True,
-        text=True, timeout=TIMEOUT, check=False,
+        text=True, timeout=PATIENCE, check=False,
         env=environment(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"))
     assert (done.stdout, done.returncode) == (f"{sys.executable} [{str(tool)!r}, '-x']\n", 0)
 
@@ -349,7 +349,7 @@ def test_signal_reaches_the_program(tmp_path):
     with started(tmp_path, textwrap.dedent(PATIENT)) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGUSR1)
-        assert process.communicate(timeout=TIMEOUT)[0] == f"got {signal.SIGUSR1.value}\n"
+        assert process.communicate(timeout=PATIENCE)[0] == f"got {signal.SIGUSR1.value}\n"
         assert process.returncode == 9
 
 
@@ -357,7 +357,7 @@ def test_termination_reaches_the_program_and_the_report_follows(tmp_path):
     with started(tmp_path, textwrap.dedent(RACY) + textwrap.dedent(PATIENT)) as process:
         assert [process.stdout.readline() for _ in range(2)] == ["2\n", "ready\n"]
         process.terminate()
-        errors = process.communicate(timeout=TIMEOUT)[1]
+        errors = process.communicate(timeout=PATIENCE)[1]
         assert process.returncode == 66
     assert "the program was ended by SIGTERM" in errors
     assert "Account.balance" in errors
@@ -372,7 +372,7 @@ def test_signal_before_the_program_begins_is_not_said_of_the_program(number, tmp
     with started(tmp_path, CLEAN, CC=str(compiler), GILSCOPE_CACHE=str(tmp_path / "cache")) as process:
         assert begun.read_text() == "yes\n"
         process.send_signal(number)
-        output, errors = process.communicate(timeout=TIMEOUT)
+        output, errors = process.communicate(timeout=PATIENCE)
     assert (output, process.returncode) == ("", 128 + number)
     assert errors == f"gilscope: stopped by {number.name} before the program began: nothing was checked\n"
     assert not [*tmp_path.glob("cache/race-core/*/*.so")]
@@ -389,7 +389,7 @@ def test_program_does_not_outlive_gilscope(tmp_path):
         program = int(process.stdout.readline())
         process.kill()
         # The other end of the pipes closes when the program is gone.
-        assert process.communicate(timeout=TIMEOUT) == ("", "")
+        assert process.communicate(timeout=PATIENCE) == ("", "")
     assert is_gone(program)
 
 
@@ -489,7 +489,7 @@ def test_own_module_that_the_build_lacks_is_found(python, tmp_path):
 def test_core_that_cannot_be_had_is_told(words, tmp_path):
     (tmp_path / "script.py").write_text(CLEAN)
     done = subprocess.run([sys.executable, "-c", GILSCOPE, *words], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                          capture_output=True, text=True, timeout=PATIENCE, check=False,
                           env=environment(GILSCOPE_CACHE=str(tmp_path / "cache"), PATH=str(tmp_path), CC=""))
     assert (done.stdout, done.returncode) == ("", 3)
     assert done.stderr.startswith("gilscope: the race checker has no core for this Python: there is no C compiler")

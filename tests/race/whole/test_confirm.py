@@ -28,9 +28,9 @@ from gilscope.toolkit.race.confirm.watch import (
 )
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
+from tests.patience import PATIENCE
 
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
-TIMEOUT = 300
 MANY = "30"   # tries: two threads meet when the system gives both a core within some milliseconds
 BOTH = """
     def both(target, *arguments):
@@ -165,7 +165,7 @@ def confirm(folder, source, *options, python=sys.executable, **settings):
     (folder / "script.py").write_text("import threading\n" + textwrap.dedent(BOTH) + textwrap.dedent(source))
     return subprocess.run(
         [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *options, "script.py"],
-        cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False, **settings)
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, **settings)
 
 
 @pytest.mark.sample(8)
@@ -245,7 +245,7 @@ def test_race_within_a_test_module_is_confirmed(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", GILSCOPE, "race", "--confirm", MANY, "--",
          "pytest", "-p", "no:cacheprovider", "test_pay.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
     assert "lost update (confirmed: 1 update lost" in done.stderr, done.stderr
 
@@ -337,7 +337,7 @@ def test_reader_waits_for_the_other_threads_write():
     thread.start()
     watched.waiting(1)
     watched.watcher.after_write(watched.location, WRITES)
-    thread.join(TIMEOUT)
+    thread.join(PATIENCE)
     assert done == [1]
 
 
@@ -345,7 +345,7 @@ def test_write_outside_the_span_loses_nothing():
     watched = Watched(LOST, pause=0.001)
     watched.watcher.after_read(watched.location, READS)
     watched.watcher.after_write(watched.location, WRITES)
-    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
+    watched.elsewhere("after_write", watched.location, WRITES).join(PATIENCE)
     assert watched.told == 0
 
 
@@ -359,8 +359,8 @@ def test_own_write_is_no_loss():
 def test_write_elsewhere_is_no_loss():
     watched = Watched(LOST, pause=0.001)
     watched.watcher.after_read(watched.location, READS)
-    watched.elsewhere("after_write", (watched, "y"), WRITES).join(TIMEOUT)
-    watched.elsewhere("after_write", (object(), "x"), WRITES).join(TIMEOUT)
+    watched.elsewhere("after_write", (watched, "y"), WRITES).join(PATIENCE)
+    watched.elsewhere("after_write", (object(), "x"), WRITES).join(PATIENCE)
     watched.watcher.after_write(watched.location, WRITES)
     assert watched.told == 0
 
@@ -370,14 +370,14 @@ def test_two_threads_meet_at_the_two_places():
     thread = watched.elsewhere("arrive", watched.location, FIRST)
     watched.waiting(1)
     watched.watcher.arrive(watched.location, SECOND)
-    thread.join(TIMEOUT)
+    thread.join(PATIENCE)
     assert watched.told == 1
 
 
 @pytest.mark.parametrize("roles", [FIRST, 0])
 def test_threads_at_the_same_place_do_not_meet(roles):
     watched = Watched(MET, pause=0.001)
-    watched.elsewhere("arrive", watched.location, FIRST).join(TIMEOUT)
+    watched.elsewhere("arrive", watched.location, FIRST).join(PATIENCE)
     watched.watcher.arrive(watched.location, roles)
     assert watched.told == 0
 
@@ -385,9 +385,9 @@ def test_threads_at_the_same_place_do_not_meet(roles):
 def test_change_during_an_iteration_is_seen():
     watched = Watched(CHANGED, pause=0.001)
     watched.watcher.begin_span((watched, ANY))
-    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
+    watched.elsewhere("after_write", watched.location, WRITES).join(PATIENCE)
     watched.watcher.end_span()
-    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
+    watched.elsewhere("after_write", watched.location, WRITES).join(PATIENCE)
     assert watched.told == 1
 
 

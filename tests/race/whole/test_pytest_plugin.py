@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
-TIMEOUT = 300
 COMMON = """
     import threading
     import pytest
@@ -37,7 +37,7 @@ def run(folder, tests, *options, plugin=("-p", "gilscope.toolkit.race.pytest_.pl
     # The plugin is named: whether gilscope is installed here, and when, does not matter.
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *race, *options]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     return done.stdout + done.stderr, done.returncode
 
@@ -70,7 +70,7 @@ def test_plugin_costs_next_to_nothing_without_the_option(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "test_it.py"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout
 
 
@@ -253,7 +253,7 @@ def test_run_that_is_checked_already_is_told(tmp_path):
         [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-p", "gilscope.toolkit.race.pytest_.plugin",
          "--race"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 4
     assert "is already being checked for races" in done.stderr
 
@@ -267,7 +267,7 @@ def test_whole_run_is_checked_from_outside(tmp_path):
         [sys.executable, "-m", "gilscope", "race", "--", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
              "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 66
     assert "1 failed, 1 passed" in done.stdout
     assert "{'a': 1} != {'a': 2}" in done.stdout or "{'a': 2}" in done.stdout
@@ -285,7 +285,7 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-q", "-p", "no:cacheprovider",
          "-W", "error::pytest.PytestAssertRewriteWarning"], cwd=tmp_path, capture_output=True, text=True,
-        timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}"})
+        timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}"})
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -306,7 +306,7 @@ def test_test_modules_are_checked_by_a_gilscope_from_elsewhere(tmp_path):
             "sys.exit(main())")
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, "race", "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
-        capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert done.returncode == 66, done.stdout + done.stderr
     assert "DATA RACE on Account.balance" in done.stderr
@@ -330,7 +330,7 @@ def test_project_that_is_installed_is_not_silently_unchecked(options, said, tmp_
         """))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "--race", *options],
-        cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert ("shop was imported from its installed copy" in done.stdout) == said
     assert done.returncode == int(not said), done.stdout

@@ -16,13 +16,13 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.network, pytest.mark.slow,
     # What others' suites do under load is not for every run of ours to depend on.
     pytest.mark.skipif(os.environ.get("GILSCOPE_REAL_PROJECTS") != "1", reason="GILSCOPE_REAL_PROJECTS=1 runs them"),
 ]
-TIMEOUT = 600
 RACE = 66
 OUTCOMES = {"failure", "error", "skipped"}     # of a test; of one that passed, none
 
@@ -64,12 +64,12 @@ def project(request, tmp_path_factory):
     python = str(folder / "venv" / "bin" / "python")
     pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, "download", "--no-deps", "--no-binary", ":all:", "-d", str(folder),
-                    f"{request.param.name}=={request.param.version}"], check=True, timeout=TIMEOUT)
+                    f"{request.param.name}=={request.param.version}"], check=True, timeout=PATIENCE)
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
         archive.extractall(folder, filter="data")
     source = folder / f"{request.param.name}-{request.param.version}"
     subprocess.run([*pip, "install", "pytest>=8.4", *request.param.needs, "-e", str(source)], check=True,
-                   timeout=TIMEOUT)
+                   timeout=PATIENCE)
     return request.param, source, python
 
 
@@ -79,7 +79,7 @@ def run(project, source, python, *checker):
     results.unlink(missing_ok=True)
     done = subprocess.run(
         [python, *(checker or ("-m", "pytest")), "tests", "-q", "-p", "no:cacheprovider", f"--junitxml={results}",
-         *project.options], cwd=source, check=False, capture_output=True, text=True, timeout=TIMEOUT,
+         *project.options], cwd=source, check=False, capture_output=True, text=True, timeout=PATIENCE,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_CACHE": str(source.parent / "cache")})
     cases = ElementTree.parse(results).iter("testcase")
     outcomes = {f"{case.get('classname')}::{case.get('name')}": [child.tag for child in case if child.tag in OUTCOMES]

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from tests.conformance.builds import ROOT, builds
+from tests.patience import PATIENCE
 
-TIMEOUT = 300
 # What a process does first to be checked with that core.
 CORES = {"C": "", "Python": "from tests.race.model import replace_c_core; replace_c_core()"}
 PRELUDE = """
@@ -26,7 +26,7 @@ PRELUDE = """
 def run(python, body, **extra):
     done = subprocess.run(
         [python, "-c", textwrap.dedent(PRELUDE) + textwrap.dedent(body)], capture_output=True, text=True,
-        timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), **extra})
+        timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), **extra})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

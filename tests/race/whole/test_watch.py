@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from tests.conformance.builds import ROOT, builds
+from tests.patience import PATIENCE
 
-TIMEOUT = 300
 BANK = """
     import functools
     import threading
@@ -68,7 +68,7 @@ def run(request, tmp_path):
         (tmp_path / "bank.py").write_text(textwrap.dedent(BANK))
         (tmp_path / "script.py").write_text(textwrap.dedent(HEAD) + textwrap.dedent(body))
         done = subprocess.run([request.param, "-W", "error", "script.py"], cwd=tmp_path, capture_output=True, text=True,
-                              timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
+                              timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert done.returncode == 0, done.stderr
         return done.stdout
     return run
@@ -291,6 +291,6 @@ def test_generator_is_refused(run):
 def test_suite_of_this_project_leaves_the_package_alone():
     # `gilscope.toolkit.race.watch` is a function whatever was imported before.
     code = "import gilscope.toolkit.race.watching, gilscope.toolkit.race; print(callable(gilscope.toolkit.race.watch))"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=TIMEOUT,
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE,
                            env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert shown.stdout == "True\n"
