@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.patience import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,7 +22,6 @@ KERNEL = ("/proc", "/sys", "/dev")
 PROGRAMS = ("sh", "bash", "env", "uname", "cat", "ls", "rm", "mkdir", "cp", "sleep", "ldd", "ps", "sed", "sort", "git")
 COMPILERS = ("cc", "gcc", "clang", "c99", "tcc", "c++", "g++")
 HIDDEN = ("/usr/lib/gcc", "/usr/lib/llvm-14", "/usr/lib/git-core")     # the compilers themselves
-LIMIT = 600.0
 
 
 def refusal() -> str:
@@ -56,7 +57,7 @@ class BareRoot:
         self.path = ":".join([*dict.fromkeys(str(python.parent) for python in pythons), "/bin"])
 
     def call(
-        self, *command: str | Path, expect: int | None = 0, first: str = "", timeout: float = LIMIT, **variables: str
+        self, *command: str | Path, expect: int | None = 0, first: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in /home/user and return what it did.
 
@@ -64,7 +65,6 @@ class BareRoot:
             command: The command; a relative path is one in /home/user.
             expect: Its exit code; None for any.
             first: A folder to put before the others on PATH.
-            timeout: Seconds until it is killed.
             variables: Its environment, besides the few that every command gets.
         """
         lines = ["set -e"]
@@ -83,6 +83,6 @@ class BareRoot:
         done = subprocess.run(
             ["unshare", "--mount", "--map-root-user", "sh", "-c", "\n".join(lines), "sh", *words,
              "sh", "-c", 'cd /home/user && exec "$@"', "sh", *map(str, command)],
-            capture_output=True, text=True, timeout=timeout, check=False)
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert expect is None or done.returncode == expect, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done

@@ -11,38 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.file_locks import locked
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT, chosen
 from tests.patience import PATIENCE
+from tests.shared import once
 
 # What the commands install by themselves, and what their examples use.
 MORE = ("pytest", "setuptools", "jinja2", "markupsafe")
 FLEET = "distributed"
 
 
-def interpreters() -> dict[str, Path]:
-    """Return the interpreter of each build at hand, not that of an environment made from it."""
-    code = "import os, sys; print(os.path.realpath(sys._base_executable))"
-    return {label: Path(output([path, "-c", code]).strip()) for label, path in builds().items()}
-
-
 def output(command: list[str | Path], folder: Path = ROOT) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-def once(tmp_path_factory: pytest.TempPathFactory, name: str, make) -> Path:
-    """Return a folder that the first test process to need it fills."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    with locked(folder.with_suffix(".lock")):
-        if not folder.exists():
-            partial = folder.with_suffix(".partial")
-            partial.mkdir()
-            make(partial)
-            partial.rename(folder)
-    return folder
 
 
 def only_when_all(*values: object, **options: str) -> object:
@@ -53,8 +34,8 @@ def only_when_all(*values: object, **options: str) -> object:
 
 @pytest.fixture(scope="session")
 def pythons() -> dict[str, Path]:
-    """Return the interpreters, by label; one of two labels for the same."""
-    return {label: path for path, label in {path: label for label, path in interpreters().items()}.items()}
+    """Return the interpreters, by label; not those of environments made from them."""
+    return {build.label: Path(os.path.realpath(build.base_executable)) for build in chosen()}
 
 
 @pytest.fixture(scope="session")

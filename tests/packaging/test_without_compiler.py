@@ -6,13 +6,12 @@ The source distribution installs there, too; `race` and `gil` then say what to i
 import json
 import re
 import shutil
-import subprocess
 import textwrap
 
 import pytest
 
 from gilscope.toolkit.cli import COMMANDS
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT, chosen
 from tests.packaging.bare_root import COMPILERS, BareRoot, refusal
 from tests.packaging.conftest import only_when_all
 
@@ -114,23 +113,18 @@ def installation(tmp_path, pythons, dist, packages):
     return make
 
 
-def kinds(pythons):
+def kinds():
     """Return the labels of a build with the GIL and of one without, of the newest version that has wheels of dask."""
-    tell = ("import json, sys, sysconfig\n"
-            "print(json.dumps([sys.version_info[1], sysconfig.get_config_var('Py_GIL_DISABLED')]))")
     versions = {}
-    for label, path in pythons.items():
-        minor, free = json.loads(subprocess.run([path, "-c", tell], capture_output=True, check=True).stdout)
-        versions.setdefault(minor, {})[bool(free)] = label
+    for build in chosen():
+        versions.setdefault(int(build.minor.partition(".")[2]), {})[build.free_threaded] = build.label
     pairs = {minor: pair for minor, pair in versions.items() if len(pair) == 2 and minor < 15}
     return pairs[max(pairs)] if pairs else {}
 
 
-@pytest.mark.parametrize("label", builds())
-def test_races_and_waits_are_found_by_the_wheels_own_libraries(label, pythons, installation):
-    if label not in pythons:
-        pytest.skip(f"{label} is one of the others")
-    here = installation(label)
+@pytest.mark.builds("gil", "free")
+def test_races_and_waits_are_found_by_the_wheels_own_libraries(build, installation):
+    here = installation(build.label)
     assert here.call("gilscope", "--version").stdout.startswith("gilscope ")
     done = here.call("gilscope", "race", "clicks.py", expect=66)
     assert "DATA RACE on global clicks in clicks.py: lost update" in done.stderr
@@ -144,10 +138,9 @@ def test_races_and_waits_are_found_by_the_wheels_own_libraries(label, pythons, i
     assert not list(here.root.home.glob(".cache/gilscope/gil-shim/*.so"))
 
 
-@pytest.mark.parametrize("label", builds())
-def test_core_for_another_build_comes_from_its_wheel(label, pythons, installation):
-    if label not in pythons:
-        pytest.skip(f"{label} is one of the others")
+@pytest.mark.builds("gil", "free")
+def test_core_for_another_build_comes_from_its_wheel(build, pythons, installation):
+    label = build.label
     # Two builds of one minor version load the core of one wheel.
     runs_on = next((other for other in pythons if pythons[other].name != pythons[label].name), None)
     if runs_on is None:
@@ -167,7 +160,7 @@ def test_core_for_another_build_comes_from_its_wheel(label, pythons, installatio
 
 @pytest.mark.parametrize("kind", [only_when_all("with the GIL"), "free-threaded"])
 def test_every_command_works(kind, pythons, installation):
-    pair = kinds(pythons)
+    pair = kinds()
     if not pair:
         pytest.skip("there is no pair of builds of one version before 3.15")
     assert set(EVERY) == set(COMMANDS)

@@ -33,6 +33,7 @@ from gilscope.toolkit.report.figures.plots import palette
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from tests.patience import PATIENCE
 from tests.report.figures import FIGURES
+from tests.shared import once
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NEEDS = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs matplotlib")
@@ -43,12 +44,9 @@ TEXT = "{http://www.w3.org/2000/svg}text"
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """Each figure's SVG and PNG, drawn when they are first asked for."""
-    folder, found = tmp_path_factory.mktemp("figures"), {}
-
     def files(name):
-        if name not in found:
-            found[name] = plots.draw(FIGURES[name](), folder)
-        return found[name]
+        folder = once(tmp_path_factory, f"figure-{name}", lambda folder: plots.draw(FIGURES[name](), folder))
+        return sorted(folder.iterdir(), reverse=True)
 
     return files
 
@@ -85,7 +83,6 @@ def svg_texts(path):
     return [" ".join("".join(node.itertext()).split()) for node in ET.parse(path).iter(TEXT)]
 
 
-@pytest.mark.sample(3)
 @NEEDS
 @EVERY
 def test_no_text_lies_upon_another(sheets, name):
@@ -124,7 +121,6 @@ def test_panels_do_not_shrink_away(sheets, name):
         assert axes.get_window_extent().height >= 40
 
 
-@pytest.mark.sample(3)
 @NEEDS
 @EVERY
 def test_both_files_are_800_pixels_wide(drawn, name):
@@ -138,7 +134,6 @@ def test_both_files_are_800_pixels_wide(drawn, name):
 
 @NEEDS
 @EVERY
-@pytest.mark.sample(3)
 def test_text_is_text_and_names_a_font_to_fall_back_on(drawn, name):
     found = list(ET.parse(drawn(name)[0]).iter(TEXT))
     assert found
@@ -177,12 +172,12 @@ def test_figure_against_its_golden_file(drawn, name):
 @NEEDS
 def test_the_same_figure_gives_the_same_bytes(tmp_path):
     import matplotlib
-    once = plots.draw(FIGURES["lines"](), tmp_path / "a")
+    first = plots.draw(FIGURES["lines"](), tmp_path / "a")
     with matplotlib.rc_context({"svg.hashsalt": "another", "font.size": 30, "svg.fonttype": "path"}):
         before = dict(matplotlib.rcParams)
         again = plots.draw(FIGURES["lines"](), tmp_path / "b")
         assert dict(matplotlib.rcParams) == before, "a user's settings are put back"
-    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 
 @NEEDS

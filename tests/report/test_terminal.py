@@ -1,3 +1,4 @@
+import functools
 import io
 import re
 
@@ -40,10 +41,14 @@ def test_group_too_wide_for_a_table_is_cut_between_columns():
     assert split_columns(columns("A", 3), [5, 2, 10, 10, 10], 25, 2) == [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
 
 
-@pytest.mark.sample(3)
+@functools.cache
+def example_document():
+    return run_document(make_run())
+
+
 @pytest.mark.parametrize("width", [30, 50, 60, 80, 100, 120, 200])
 def test_no_entry_is_cut_off_at_any_width(width):
-    document = run_document(make_run())
+    document = example_document()
     text = terminal.render(document, width=width)
     assert "…" not in text
     squeezed = re.sub(r"\s", "", text)
@@ -58,12 +63,12 @@ def test_no_entry_is_cut_off_at_any_width(width):
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_no_line_is_wider_than_the_terminal(width):
-    lines = terminal.render(run_document(make_run()), width=width).splitlines()
+    lines = terminal.render(example_document(), width=width).splitlines()
     assert max(map(len, lines)) <= width
 
 
 def test_ascii_alone_has_no_escapes():
-    text = terminal.render(run_document(make_run()), ascii_only=True)
+    text = terminal.render(example_document(), ascii_only=True)
     assert text.isascii()
     assert "\x1b" not in text
 
@@ -84,7 +89,7 @@ class Tty(io.StringIO):
 
 
 def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
-    document = run_document(make_run())
+    document = example_document()
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", Tty())
@@ -97,7 +102,7 @@ def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
 @pytest.mark.parametrize(("encoding", "spread"), [("utf-8", "±3 %"), ("ascii", "+-3 %"), ("latin-1", "±3 %")])
 def test_pipe_gets_what_its_encoding_has(encoding, spread, monkeypatch):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    text = terminal.render_for_stdout(run_document(make_run()))
+    text = terminal.render_for_stdout(example_document())
     assert spread in text
     text.encode(encoding)
 
