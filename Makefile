@@ -10,29 +10,29 @@ BOOTSTRAP = set -e; for python in python3 python python3.14 python3.13 python3.1
 	if [ -z "$$found" ]; then echo "no Python 3.9 or newer found: install one (Debian: apt-get install python3)" >&2; \
 	exit 2; fi; $$found toolkit/make_venv.py --groups
 
-# $(call PYTEST,environment,name of the step,marks): first what shares the machine, then what needs it for itself.  Many
-# tests wait for a process most of their time: three of them keep two cores busy.  ARGS="-n 0" runs one after the other.
-# REPORTS is a folder for what `.ci/summary.py` reads.
+# $(call PYTEST,environment,name of the step,marks,options): first the tests that share the machine, then those that need
+# it for themselves, if there are any (5).  Many tests wait for a process most of their time: three at once keep two cores
+# busy.  ARGS="-n 0" runs one after the other.  REPORTS is a folder for what `.ci/summary.py` reads.
 REPORTS =
 REPORT = $(if $(REPORTS),--junitxml=$(REPORTS)/$(1).xml)
-PYTEST = $(1)/bin/python -m pytest -m "$(3) and not quiet" -n 3 --dist worksteal $(call REPORT,$(2)) $(ARGS) && { \
-	$(1)/bin/python -m pytest -m "$(3) and quiet" $(call REPORT,$(2)-quiet) $(ARGS) -n 0 || [ $$? = 5 ]; }   # 5: none
+PYTEST = { $(1)/bin/python -m pytest -m "$(3) and not quiet" -n 3 --dist worksteal $(call REPORT,$(2)) $(4) $(ARGS) && { \
+	$(1)/bin/python -m pytest -m "$(3) and quiet" $(call REPORT,$(2)-quiet) $(4) $(ARGS) -n 0 || [ $$? = 5 ]; }; }
 
 # What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
 OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
 	tests/evaluate/probes tests/evaluate/requirements tests/evaluate/test_answer.py \
 	tests/evaluate/test_next_steps.py tests/evaluate/views tests/race/reports tests/race/rewriting
 
-.PHONY: help setup lock pair test test-all test-slow test-oldest test-faults test-packaging nightly sanitize bench wheel docs lint \
+.PHONY: help setup lock pair test test-all test-slow test-oldest test-packaging nightly sanitize bench wheel docs lint \
 	type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
-	@echo 'make test [ARGS=...]   set up, run the fast tests, on one build with the GIL and one without'
-	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
+	@echo 'make test [ARGS=...]   set up, run the fast tests, on a build with the GIL and one without'
+	@echo 'make test-all          the same, then the slow ones, then many with the oldest Python; ARGS=... likewise'
 	@echo 'make test-packaging    wheels, every command without a compiler, all workflow steps; 20 minutes'
-	@echo 'make test-faults       random faults: damaged files, junk arguments, full disks; SEED=N repeats them'
-	@echo 'make sanitize          the race checker in C under AddressSanitizer and UBSan, on the builds it finds (gcc)'
+	@echo 'make nightly           all tests on all builds, new random cases, sanitizers; hours; SEED=N repeats them'
+	@echo 'make sanitize          the C code in other processes under AddressSanitizer and UBSan (gcc)'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make lock              lock the newest versions of all that set-up installs, in constraints.txt; then make test'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
@@ -72,24 +72,30 @@ test-all: test test-slow test-oldest
 
 test-oldest:
 	@$(BOOTSTRAP) test --oldest
-	@if [ -x .venv-oldest/bin/python ]; then $(call PYTEST,.venv-oldest,oldest,not slow and not nightly and not newest) \
-		--builds host $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)); fi
+	@if [ -x .venv-oldest/bin/python ]; then $(call PYTEST,.venv-oldest,oldest,not slow and not nightly and not newest,\
+		--builds host $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS))); fi
 
 test-packaging:
 	@$(BOOTSTRAP) test,workloads,release
-	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" GILSCOPE_TEST_PACKAGING=all \
-	$(VENV)/python $(PYTEST) --part rest tests/packaging $(ARGS)
+	@$(call PYTEST,.venv,packaging,(slow or nightly),tests/packaging)
 
-# The other targets try the same cases each time; here chance may find what nobody thought of.
-test-faults:
-	@$(BOOTSTRAP) test,workloads
-	@seed=$${SEED:-$$($(VENV)/python -c 'import random; print(random.SystemRandom().randrange(10**6))')} && \
-	echo "cases drawn by SEED=$$seed" && GILSCOPE_FAULTS_SEED="$$seed" $(VENV)/python $(PYTEST) -q tests/faults $(ARGS)
+# What takes long, or lets chance choose: all builds at hand, new seeds, sanitizers, all wheels.  SEED=N repeats a choice.
+# Each part runs, whatever the one before it found.
+nightly:
+	@$(BOOTSTRAP) test,workloads,browser,release
+	@seed=$${SEED:-$$($(VENV)/python -c 'import random; print(random.SystemRandom().randrange(10**6))')}; failed=0; \
+	echo "chance begins with SEED=$$seed"; export GILSCOPE_SEED="$$seed"; \
+	$(call PYTEST,.venv,all-builds,not nightly,--builds all) || failed=1; \
+	$(call PYTEST,.venv,nightly,nightly,--builds all) || failed=1; \
+	$(VENV)/python -m pytest -n 3 --hypothesis-profile nightly --hypothesis-seed "$$seed" $(ARGS) \
+		$$(grep -rl 'hypothesis import' tests --include='test_*.py') || failed=1; \
+	$(VENV)/python .ci/sanitize.py || failed=1; \
+	exit $$failed
 
-# Takes 40 s a build, so that test-all does without it and the nightly workflow runs it.
+# The C code in other people's processes under AddressSanitizer and UBSan; `make nightly` does it, too.
 sanitize:
 	@$(BOOTSTRAP) test
-	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python .ci/sanitize.py
+	@$(VENV)/python .ci/sanitize.py
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)

@@ -18,7 +18,7 @@ from gilscope.toolkit.user_dirs import cache_dir
 VARIABLE = "GILSCOPE_GIL"    # the absolute folder that processes record into from their start on
 ALL_HOLDS = "GILSCOPE_GIL_ALL"
 _SOURCES = Path(__file__).with_name("_shim")
-_FLAGS = ("-O2", "-g", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread")
+FLAGS = ("-O2", "-g", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread")
 
 
 class ShimUnavailableError(ToolkitError):
@@ -56,7 +56,7 @@ def library() -> Path:
     if target.exists():
         return target
     try:
-        compile_library([*c_compiler(), *_FLAGS], [str(each) for each in _sources() if each.suffix == ".c"], target,
+        compile_library([*c_compiler(), *FLAGS], [str(each) for each in c_files()], target,
                         _announce_compilation)
     except CompileError as error:
         remedy = error.remedy("gilscope's wheel (python -m pip install --only-binary gilscope gilscope) or a C "
@@ -73,6 +73,11 @@ def file_name() -> str:
     for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
     return f"lib-gil-{digest.hexdigest()[:16]}.so"
+
+
+def c_files() -> list[Path]:
+    """Return the shim's C files."""
+    return [each for each in _sources() if each.suffix == ".c"]
 
 
 def _sources() -> list[Path]:
