@@ -2,13 +2,14 @@
 
 import functools
 import json
+import sys
 
 import pytest
 
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.child.names import unnamed
 from gilscope.toolkit.scale.child.reachable import within
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 
 NAME = "tests.scale.named_program"
 # Expressions in the program, or of the payload, with the name and the kind.
@@ -56,28 +57,27 @@ print(json.dumps([names_of(wanted, "{NAME}:f", [payload], {{}}), both]))
 
 
 @functools.cache
-def found(label):
-    done = run_child(builds()[label], "-c", PROGRAM)
+def found(python):
+    done = run_child(python, "-c", PROGRAM)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("each", NAMED)
-@pytest.mark.parametrize("label", builds())
-def test_object_has_the_name_in_the_program(label, each):
-    named = found(label)[0][list(NAMED).index(each)]
-    assert (named["name"], named["kind"]) == NAMED[each]
+@pytest.mark.builds("gil", "free")
+def test_objects_have_their_names_in_the_program(python):
+    named = dict(zip(NAMED, found(python)[0], strict=True))
+    assert {expression: (each["name"], each["kind"]) for expression, each in named.items()} == NAMED
 
 
 def test_owner_groups_what_belongs_to_one_global():
-    owners = dict(zip(NAMED, (each["owner"] for each in found("current")[0]), strict=True))
+    owners = dict(zip(NAMED, (each["owner"] for each in found(sys.executable)[0]), strict=True))
     assert owners["program.TABLE[3]"] == owners["program.TABLE"] == f"{NAME}.TABLE"
     assert owners["program.PLAIN.inner"] == f"{NAME}.PLAIN"
     assert owners["payload['rates']"] == "argument conf"
 
 
 def test_holder_of_an_object_is_a_global_or_an_argument():
-    holders = dict(zip(NAMED, ((each["held"], each["argument"], each["ours"]) for each in found("current")[0]),
+    holders = dict(zip(NAMED, ((each["held"], each["argument"], each["ours"]) for each in found(sys.executable)[0]),
                        strict=True))
     assert holders["program.TABLE[3]"] == ([NAME, "TABLE"], False, False)
     assert holders["payload['rates']"] == (None, True, False)
@@ -98,7 +98,7 @@ def test_names_that_only_begin_like_gilscope_are_not_gilscopes(module, ours):
 
 
 def test_payload_is_numbered_where_there_are_several_and_control_characters_are_written_out():
-    (named,) = found("current")[1]
+    (named,) = found(sys.executable)[1]
     assert named["name"].startswith("argument conf of payload 2[")
     assert named["owner"] == "argument conf"      # threads use all of their payloads
     assert "\x1b" not in named["name"]

@@ -2,6 +2,7 @@
 
 import datetime
 import gc
+import sys
 import textwrap
 
 import pytest
@@ -9,8 +10,7 @@ import pytest
 from gilscope.toolkit.scale.child.opaque import readers, stored, stored_values
 from gilscope.toolkit.scale.child.reachable import reachable
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
-from tests.conformance.builds import builds, run_child
-from tests.scale.planted import FREE
+from tests.conformance.builds import run_child
 
 STAMPS = """
     import datetime
@@ -78,15 +78,14 @@ def test_walk_goes_through_what_is_stored():
 
 
 def test_attribute_that_crashes_costs_what_is_stored_and_not_the_process():
-    done = run_child(builds()["current"], "-c", CRASHING)
+    done = run_child(sys.executable, "-c", CRASHING)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(not FREE, reason="no free-threaded build")
-@pytest.mark.parametrize("label", FREE)
-def test_object_behind_one_that_is_not_tracked_has_a_name(label, tmp_path):
+@pytest.mark.builds("free")
+def test_object_behind_one_that_is_not_tracked_has_a_name(python, tmp_path):
     (tmp_path / "stamps.py").write_text(textwrap.dedent(STAMPS))
-    with ZygoteProcess(FREE[label], [tmp_path]) as process:
+    with ZygoteProcess(python, [tmp_path]) as process:
         loaded = process.load("stamps:f", None, None, 2)
         names = {each.name for each in process.names(range(loaded.objects))}
     assert "stamps.STAMP.tzinfo" in names

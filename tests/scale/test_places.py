@@ -2,10 +2,11 @@
 
 import functools
 import json
+import sys
 
 import pytest
 
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 
 FILE = "tests/scale/used_program.py"
 # Expressions in the program, or of the payload, with the lines that use the object.
@@ -36,34 +37,34 @@ print(json.dumps([first, places_of(wanted, [lambda: program.f(payload)])]))
 
 
 @functools.cache
-def found(label):
-    done = run_child(builds()[label], "-c", PROGRAM)
+def found(python):
+    done = run_child(python, "-c", PROGRAM)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("each", USED)
-@pytest.mark.parametrize("label", builds())
-def test_lines_that_use_an_object(label, each):
-    places = found(label)[0][list(USED).index(each)]
-    assert {file for file, _, _ in places} <= {FILE}
-    assert sorted((line, function) for _, line, function in places) == sorted(USED[each])
+@pytest.mark.builds("gil", "free")
+def test_lines_that_use_an_object(python):
+    places = dict(zip(USED, found(python)[0], strict=True))
+    assert {file for found_places in places.values() for file, _, _ in found_places} == {FILE}
+    assert {expression: sorted((line, function) for _, line, function in each)
+            for expression, each in places.items()} == {expression: sorted(lines) for expression, lines in USED.items()}
 
 
 def test_watching_ends_with_the_calls():
-    first, second = found("current")
+    first, second = found(sys.executable)
     assert first == second
 
 
-@pytest.mark.parametrize("label", builds())
-def test_function_on_one_line_uses_what_is_there_and_a_default_is_no_use(label):
+@pytest.mark.builds("gil", "free")
+def test_function_on_one_line_uses_what_is_there_and_a_default_is_no_use(python):
     program = """
 import json
 from gilscope.toolkit.scale.child.places import places_of
 from tests.scale import used_program as program
 print(json.dumps(places_of([program.TABLE, program.SLOTTED.rate], [program.g, program.with_default])))
 """
-    done = run_child(builds()[label], "-c", program)
+    done = run_child(python, "-c", program)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[[FILE, 65, "g"]], [[FILE, 68, "<lambda>"]]]
 
@@ -79,5 +80,5 @@ try:
 except LookupError as error:
     print(error, [sys.monitoring.get_tool(each) for each in range(6)])
 """
-    done = run_child(builds()["current"], "-c", program)
+    done = run_child(sys.executable, "-c", program)
     assert done.stdout == f"mine {[None] * 6}\n", done.stderr

@@ -15,13 +15,13 @@ from gilscope.toolkit.scale.zygote_process import (
     UnscalableFunctionError,
     ZygoteProcess,
 )
-from tests.scale.planted import FREE
 
 OBJECT = ProgramObject(name="app.TABLE", owner="app.TABLE", kind="global", type="dict", held=("app", "TABLE"))
 VALUE = replace(OBJECT, name="the value of app.TABLE[3]", kind="item", type="float")
 HELD = replace(OBJECT, name="cell x of make()", owner="cell x of make()", kind="cell", held=None)
 ARGUMENT = replace(OBJECT, name="argument conf", owner="argument conf", kind="argument", held=None, argument=True)
 MS = 1_000_000
+MEASURED = {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}     # as busy as the machine is
 
 
 class FakeZygote:
@@ -178,17 +178,16 @@ def guarded():
 """
 
 
-@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+@pytest.mark.builds("free")
 @pytest.mark.parametrize(("function", "name", "outcomes"), [
     ("through_a_method", "CONFIG", {RepairOutcome.STILL_USED}),
     ("guarded", "LOCK", {RepairOutcome.LOCK_ALONE}),
-    ("f", "TABLE", {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}),      # as busy as the machine is
-    ("with_its_lock", "JOBS", {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}),
+    pytest.param("f", "TABLE", MEASURED, marks=pytest.mark.slow),
+    pytest.param("with_its_lock", "JOBS", MEASURED, marks=pytest.mark.slow),
 ])
-@pytest.mark.parametrize("label", FREE)
-def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcomes, tmp_path):
+def test_program_is_tried_on_a_free_threaded_build(python, function, name, outcomes, tmp_path):
     (tmp_path / "app.py").write_text(PROGRAM)
-    with ZygoteProcess(FREE[label], [tmp_path]) as process:
+    with ZygoteProcess(python, [tmp_path]) as process:
         loaded = process.load(f"app:{function}", None, None, 2)
         names = process.names(range(loaded.objects))
         (number,) = (number for number, each in enumerate(names) if each.name == f"app.{name}")
@@ -200,12 +199,12 @@ def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcom
                                                         else {function})
 
 
-@pytest.mark.skipif(not FREE, reason="no free-threaded build")
-def test_function_that_fails_while_its_lines_are_watched_has_none(tmp_path):
+@pytest.mark.builds("free")
+def test_function_that_fails_while_its_lines_are_watched_has_none(python, tmp_path):
     (tmp_path / "app.py").write_text("import sys\nVALUE = object()\n\ndef f():\n"
                                      "    assert not any(map(sys.monitoring.get_tool, range(6)))\n"
                                      "    return VALUE\n")
-    with ZygoteProcess(next(iter(FREE.values())), [tmp_path]) as process:
+    with ZygoteProcess(python, [tmp_path]) as process:
         loaded = process.load("app:f", None, None, 2)
         names = process.names(range(loaded.objects))
         (number,) = (number for number, each in enumerate(names) if each.name == "app.VALUE")
