@@ -1,5 +1,6 @@
-"""Programs run under the shim, for real, on every build at hand."""
+"""Programs run under the shim, for real."""
 
+import functools
 import os
 import subprocess
 import time
@@ -8,20 +9,11 @@ from functools import cached_property
 import pytest
 
 from gilscope.toolkit.gil import preload, records
-from tests.conformance.builds import builds
 from tests.patience import PATIENCE
 
-BUILDS = builds()
-TRIES = 8       # of what depends on when threads get their cores
-ENOUGH = 60.0   # seconds for all of them: on a very busy machine each takes long, and one is like another
+TRIES = 8       # of what depends on when threads get their cores, on a machine that has cores for them
+MOST = 200      # of them on any machine
 BUSY = 0.05     # share of their lives that threads waited for a core, above which that may be why it came out otherwise
-REASON = preload.unavailable()
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if REASON and "record" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason=REASON))
 
 
 class Recorded:
@@ -52,13 +44,9 @@ class Recorded:
 
     @property
     def queued(self):
-        """Return the seconds that its threads waited for a core, as far as the system tells."""
-        return sum(thread.run_queue or 0.0 for process in self.processes for thread in process.threads)
-
-    @property
-    def lived(self):
-        """Return the seconds that its threads were there, all of them together."""
-        return sum(thread.seconds for process in self.processes for thread in process.threads)
+        """Return the share of their lives that its threads waited for a core, as far as the system tells."""
+        threads = [thread for process in self.processes for thread in process.threads]
+        return sum(thread.run_queue or 0.0 for thread in threads) / sum(thread.seconds for thread in threads)
 
     def thread(self, entry):
         """Return the one thread that ran the function `entry`."""
@@ -66,48 +54,63 @@ class Recorded:
         return thread
 
 
+@pytest.fixture(scope="session")
+def shim():
+    """Skip the test where there is no shim."""
+    if reason := preload.unavailable():
+        pytest.skip(reason)
+
+
+def run(python, place, source, words, *, ended=0, name="program.py", into="records", **variables):
+    folder = place / into
+    folder.mkdir()
+    program = place / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(source, encoding="utf-8")
+    clean = {key: value for key, value in os.environ.items() if key not in {"LD_PRELOAD", "PYTHON_GIL"}}
+    began = time.monotonic()
+    done = subprocess.run(
+        [python, "-W", "error", str(program), *words], timeout=PATIENCE, capture_output=True, text=True,
+        check=False, cwd=place, env={**clean, **preload.environment(str(folder)), **variables})
+    assert done.returncode == ended, done.stderr
+    assert not done.stderr, done.stderr
+    return Recorded(done, folder, time.monotonic() - began)
+
+
 @pytest.fixture
-def record(tmp_path):
+def record(shim, python, tmp_path):
     """Give a function that runs source code under the shim and reads what it leaves."""
-    def run(label, source, *words, ended=0, name="program.py", into="records", **variables):
-        folder = tmp_path / into
-        folder.mkdir()
-        program = tmp_path / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(source, encoding="utf-8")
-        clean = {key: value for key, value in os.environ.items() if key not in {"LD_PRELOAD", "PYTHON_GIL"}}
-        began = time.monotonic()
-        done = subprocess.run(
-            [BUILDS[label], "-W", "error", str(program), *words], timeout=PATIENCE, capture_output=True, text=True,
-            check=False, cwd=tmp_path, env={**clean, **preload.environment(str(folder)), **variables})
-        assert done.returncode == ended, done.stderr
-        assert not done.stderr, done.stderr
-        return Recorded(done, folder, time.monotonic() - began)
+    return lambda source, *words, **changes: run(python, tmp_path, source, words, **changes)
 
-    return run
+
+@pytest.fixture(scope="module")
+def record_once(shim, python, tmp_path_factory):
+    """Give a function that does so once for all tests of a module that name the same program and words."""
+    @functools.cache
+    def once(source, *words, attempt=0):
+        return run(python, tmp_path_factory.mktemp("recorded"), source, words)
+
+    return once
 
 
 @pytest.fixture
-def record_until(record):
-    """Give a function that records a program until `good(recorded)`, but not for ever.
+def record_until(record_once):
+    """Give a function that records a program until `good(recorded)`.
 
     A thread gets a CPU when the system, and the machine below it, give it one; no event tells whether it had one in
-    the microseconds that lie between what the program sees and what the shim sees.  Where it is never good, and threads
-    had no cores to run on, the test is skipped; otherwise it is to look at the last recording, and fail.
+    the microseconds that lie between what the program sees and what the shim sees.  So a recording whose threads had
+    no cores to run on counts as none.
     """
-    def run(label, source, good, *words):
-        queued = lived = 0.0
-        began = time.monotonic()
-        for attempt in range(TRIES):
-            recorded = record(label, source, *words, into=f"records-{attempt}")
-            if good(recorded):
-                return recorded
-            queued, lived = queued + recorded.queued, lived + recorded.lived
-            if queued > BUSY * lived and time.monotonic() - began > ENOUGH:
+    def repeat(source, good, *words, tries=TRIES):
+        failed = []     # the shares of waits for a core
+        for attempt in range(MOST):
+            last = record_once(source, *words, attempt=attempt)
+            if good(last):
+                return last
+            failed.append(last.queued)
+            if sum(queued <= BUSY for queued in failed) == tries:
                 break
-        if queued > BUSY * lived:
-            pytest.skip(f"not {good.__name__.replace('_', ' ')} in any of {attempt + 1} runs: "
-                        f"threads waited for a core for {queued:.2f} s of {lived:.2f} s")
-        return recorded
+        pytest.fail(f"not {good.__name__.replace('_', ' ')} in any of {len(failed)} runs, whose threads waited for a "
+                    f"core for {min(failed):.0%} to {max(failed):.0%} of their time")
 
-    return run
+    return repeat

@@ -354,8 +354,9 @@ def call(function):
     function()
 """
 
-# Two files' code, one after the other: the second file's name has the address that the first one's had, and so may its
-# code.  It prints whether that came about.
+# Two files' code, one after the other: the name of the second file has the address that the first one's had.  The
+# allocator may give a freed address to somebody else, so that is tried with many a first file.  Names of files are
+# interned: the second code gets its name afterwards, as a name of the same text would be the older object.
 REUSED = _SPINNING_MAIN + """
 BODY = "import time\\ndef {name}():\\n for _ in range(40):\\n  time.sleep(0.001)\\n"
 
@@ -365,19 +366,27 @@ def load(folder, name):
     exec(compile(BODY.format(name=name), path, "exec"), there)
     return there.pop(name)
 
-first = load("aa/site-packages", "of_package")
-address = id(first.__code__.co_filename)
-run(first)
-kept = []
-while True:
+def at(address):
+    others = []
+    while len(others) < 2000:
+        path = "/".join(("", "aa/of_my_program", "module.py"))
+        if id(path) == address:
+            return path
+        others.append(path)
+
+second = load("aa", "of_program")
+path = None
+for _ in range(100):
+    first = load("aa/site-packages", "of_package")
+    run(first)
+    address = id(first.__code__.co_filename)
     first = None
     gc.collect()
-    first = load("aa/of_my_program", "of_program")
-    if id(first.__code__.co_filename) == address or len(kept) == 2000:
+    if path := at(address):
+        second.__code__ = second.__code__.replace(co_filename=path)
         break
-    kept.append(first)
-print(id(first.__code__.co_filename) == address)
-run(first)
+print(id(second.__code__.co_filename) == address)
+run(second)
 """
 
 # A function whose location table has more than 16 KiB waits in its last line.

@@ -6,16 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.gil import preload, rerun_without_gil
+from gilscope.toolkit.gil import rerun_without_gil
 from gilscope.toolkit.gil.recorder import Recording
-from tests.conformance.builds import is_free_threaded
+from tests.conformance.builds import host
 from tests.fakes import make_build
-from tests.gil.conftest import BUILDS
 from tests.gil.recorded import make_process
 
-FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
 FIRST = Recording(ended=0, wall=1.0, cpu=1.0, processes=(make_process(),))
-needs_shim = pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
+needs_shim = pytest.mark.usefixtures("shim")
 
 
 def builds(*labels):
@@ -78,16 +76,16 @@ def test_program_that_hangs_there_is_ended(run_on, monkeypatch):
 
 
 @needs_shim
-@pytest.mark.skipif(is_free_threaded(sys.executable), reason="this Python has no GIL")
+@pytest.mark.skipif(host().free_threaded, reason="this Python has no GIL")
 def test_gil_that_is_on_there_is_no_answer(run_on):
     assert run_on(sys.executable, "").refused == (
         "an extension module turns the GIL on there; `gilscope doctor` names it")
 
 
 @needs_shim
-@pytest.mark.parametrize("label", FREE)
-def test_run_there_is_compared(run_on, label):
-    found = run_on(BUILDS[label], "import sys; assert not sys.stdin.read(); print('not seen')")
+@pytest.mark.builds("free")
+def test_run_there_is_compared(run_on, python):
+    found = run_on(python, "import sys; assert not sys.stdin.read(); print('not seen')")
     assert found.refused is None
     assert found.ratio == pytest.approx(1.0 / found.wall)
     assert len(found.walls) == 3   # a short one

@@ -11,14 +11,11 @@ import pytest
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
-from tests.conformance.builds import is_free_threaded
 from tests.gil import programs
-from tests.gil.conftest import BUILDS
 from tests.gil.traces import checked
 from tests.patience import PATIENCE
 
-FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
-WITH_GIL = [label for label in BUILDS if label not in FREE]
+WITH_GIL, FREE, BOTH = (pytest.mark.builds(*kinds) for kinds in (["gil"], ["free"], ["gil", "free"]))
 RUNNING = {SpanKind.WAIT, SpanKind.HOLD, SpanKind.SWITCH}
 
 
@@ -52,16 +49,15 @@ def wait_at(recorded, nanosecond):
     return waits[0] if waits else None
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record_until):
+@WITH_GIL
+def test_wait_is_as_long_as_the_call_that_keeps_the_gil(record_until):
     def waited_all_along(recorded):    # the asker may get its core only after the call, or lose it before it waits
         begin, asked, end, _ = recorded.numbers
         wait = wait_at(recorded, end)
         early = end - max(begin, asked) > 0.5 * (end - begin)
         return early and wait is not None and 1e9 * wait.seconds > 0.9 * (end - asked)
 
-    recorded = record_until(label, programs.HELD.format(count=1e7), waited_all_along)
-    assert waited_all_along(recorded)
+    recorded = record_until(programs.HELD.format(count=1e7), waited_all_along)
     _, asked, end, got = recorded.numbers
     wait = wait_at(recorded, end)
     # It has the GIL back after the call, before it reads the clock again; and has wanted it since it read the first.
@@ -70,17 +66,16 @@ def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record_until):
     assert recorded.thread("asker").totals[SpanKind.WAIT].longest > 0.99 * wait.seconds
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
+@WITH_GIL
 @pytest.mark.parametrize("count", [2, 4])
-def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
+def test_all_time_of_cpu_threads_is_accounted_for(count, record_until):
     def spinning(recorded):
         return [each for each in recorded.process.threads if each.entry == "spin"]
 
     def complete(recorded):     # but for having no CPU between two spans, and a hypervisor that takes all CPUs away
         return all(outside(each) <= 0.1 * each.seconds + (each.run_queue or 0.0) for each in spinning(recorded))
 
-    recorded = record_until(label, programs.SPIN, complete, str(count))
-    assert complete(recorded)
+    recorded = record_until(programs.SPIN, complete, str(count))
     threads = spinning(recorded)
     assert len(threads) == count
     assert all(outside(each) >= 0 for each in threads)
@@ -92,20 +87,20 @@ def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
     assert sum(each.totals[SpanKind.WAIT].seconds for each in threads) > 0.1
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_one_thread_at_a_time_holds_the_gil(label, record):
-    process = record(label, programs.SPIN, "3").process
+@WITH_GIL
+def test_one_thread_at_a_time_holds_the_gil(record):
+    process = record(programs.SPIN, "3").process
     holds = sorted((span.begin, span.end) for thread in process.threads for span in thread.spans
                    if span.kind is SpanKind.HOLD)
     assert len(holds) > 10    # of 40 turns
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(holds))
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
-    process = record(label, programs.SPIN, "2").process
+@BOTH
+def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(record_once):
+    process = record_once(programs.SPIN, "2").process
     events = [event for event in checked(trace([process])) if event["ph"] == "X"]
-    assert ("holds the GIL" in {event["name"] for event in events}) is (label in WITH_GIL)
+    assert ("holds the GIL" in {event["name"] for event in events}) is (not process.free_threaded)
     for thread in process.threads:
         assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
         for kind in SpanKind if not thread.spans_lost else ():   # 3.15t: the two may yield ten thousands of times
@@ -116,23 +111,23 @@ def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
         assert all(earlier.end <= later.begin for earlier, later in itertools.pairwise(running))
         assert thread.start <= min((span.begin for span in thread.spans), default=thread.start)
         assert max((span.end for span in thread.spans), default=thread.end) <= thread.end
-    if label in WITH_GIL:
+    if not process.free_threaded:
         assert not any(thread.spans_lost for thread in process.threads)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_sleeping_threads_do_not_wait(label, record):
-    process = record(label, programs.SLEEP).process
+@BOTH
+def test_sleeping_threads_do_not_wait(record_once):
+    process = record_once(programs.SLEEP).process
     sleepers = [each for each in process.threads if not each.main]
     assert len(sleepers) == 4
-    for thread in sleepers:
+    for thread in sleepers:     # each sleeps for 0.3 s at least: what comes before and after takes as long as it takes
         contended = sum(thread.totals[kind].seconds for kind in (SpanKind.WAIT, SpanKind.PARK, SpanKind.SPIN))
         assert contended <= thread.seconds - 0.3
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_waits_know_their_place_and_who_made_them_wait(label, record):
-    process = record(label, programs.SPIN, "2").process
+@WITH_GIL
+def test_waits_know_their_place_and_who_made_them_wait(record_once):
+    process = record_once(programs.SPIN, "2").process
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
     spinning = [site for site in process.sites if site and site.function == "spin" and site.waited.count]
@@ -148,10 +143,10 @@ def test_waits_know_their_place_and_who_made_them_wait(label, record):
     assert sums == pytest.approx(known)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_names_that_are_not_ascii_are_read(label, record):
+@BOTH
+def test_names_that_are_not_ascii_are_read(record):
     source = programs.REFUSED.replace("asker", "frager\u00e9_\u4f60")
-    process = record(label, source, name="caf\u00e9/progr\u00e4mm_\U0001f40d.py").process
+    process = record(source, name="caf\u00e9/progr\u00e4mm_\U0001f40d.py").process
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
     functions = {site.function: site.file for site in process.sites if site}
@@ -163,15 +158,15 @@ def sites_of(recorded):
     return {site.function: site for site in recorded.process.sites if site and site.waited.count}
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_code_at_the_address_of_another_files_is_not_taken_for_it(label, record_until):
+@WITH_GIL
+def test_code_at_the_address_of_another_files_is_not_taken_for_it(record_until):
     def waited_in_both(recorded):    # the spinning main thread may have no core meanwhile
         return not recorded.process.sites_known or {"of_package", "of_program"} <= {*sites_of(recorded)}
 
-    recorded = record_until(label, programs.REUSED, waited_in_both)
+    recorded = record_until(programs.REUSED, waited_in_both)
     if not recorded.process.sites_known:
         pytest.skip("frames of this version are not read")
-    assert recorded.out == "True\n", "the address was not used again"
+    assert recorded.out == "True\n", "the address of the first file's name was not used again"
     sites = sites_of(recorded)
     assert sites["of_package"].file == "/aa/site-packages/module.py"
     assert sites["of_package"].caller.function == "call"
@@ -179,12 +174,12 @@ def test_code_at_the_address_of_another_files_is_not_taken_for_it(label, record_
     assert sites["of_program"].caller is None
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_line_in_a_long_function_is_found(label, record_until):
+@WITH_GIL
+def test_line_in_a_long_function_is_found(record_until):
     def waited_there(recorded):      # likewise
         return not recorded.process.sites_known or "long" in sites_of(recorded)
 
-    recorded = record_until(label, programs.LONG_FUNCTION, waited_there)
+    recorded = record_until(programs.LONG_FUNCTION, waited_there)
     if not recorded.process.sites_known:
         pytest.skip("frames of this version are not read")
     (size,) = recorded.numbers
@@ -192,9 +187,9 @@ def test_line_in_a_long_function_is_found(label, record_until):
     assert sites_of(recorded)["long"].line in {3002, 3003}
 
 
-@pytest.mark.parametrize("label", FREE)
-def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, record):
-    process = record(label, programs.STARTS).process
+@FREE
+def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(record):
+    process = record(programs.STARTS).process
     waits = [site for site in process.sites if site and site.function == "Condition.wait"]
     assert waits or not process.sites_known
     assert all(site.idle for site in waits)
@@ -202,9 +197,9 @@ def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, rec
     assert {span.kind for span in spans if process.sites[span.site] in waits} <= {SpanKind.IDLE}
 
 
-@pytest.mark.parametrize("label", FREE)
-def test_to_spin_inside_a_wait_for_an_event_is_idle(label, record):
-    process = record(label, programs.EVENTS).process
+@FREE
+def test_to_spin_inside_a_wait_for_an_event_is_idle(record):
+    process = record(programs.EVENTS).process
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
     waits = [site for site in process.sites if site and site.own.line == programs.EVENTS_LINE]
@@ -212,18 +207,18 @@ def test_to_spin_inside_a_wait_for_an_event_is_idle(label, record):
     assert [site for site in waits if site.reason is WaitReason.SPIN and not site.idle] == []
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_to_wait_for_an_item_of_a_queue_is_idle(label, record):
-    recorded = record(label, programs.SIMPLE_QUEUE)
+@BOTH
+def test_to_wait_for_an_item_of_a_queue_is_idle(record):
+    recorded = record(programs.SIMPLE_QUEUE)
     if recorded.process.version.startswith("3.12") and recorded.out == "True\n":
         pytest.skip("this queue cannot be told from a lock")
     waits = [site for site in recorded.process.sites if site and site.function == "consume" and site.parked.count]
     assert [site for site in waits if site.reason is WaitReason.LOCK and not site.idle] == []
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_main_thread_is_named_by_its_own_line(label, record):
-    process = record(label, programs.SPIN, "2").process
+@WITH_GIL
+def test_main_thread_is_named_by_its_own_line(record_once):
+    process = record_once(programs.SPIN, "2").process
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
     (main,) = (thread for thread in process.threads if thread.main)
@@ -234,9 +229,9 @@ def test_main_thread_is_named_by_its_own_line(label, record):
     assert {Path(site.file).name for site in joins} == {"threading.py"}
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_threads_have_the_names_that_threading_knows(label, record):
-    recorded = record(label, programs.NAMED)
+@BOTH
+def test_threads_have_the_names_that_threading_knows(record):
+    recorded = record(programs.NAMED)
     if not recorded.process.sites_known:
         pytest.skip("this version's frames cannot be read")
     called = sorted(thread.called for thread in recorded.process.threads)
@@ -244,9 +239,9 @@ def test_threads_have_the_names_that_threading_knows(label, record):
                              "pool of one_0"])   # the main one has none, nor has what was not started by threading
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_place_is_of_the_thread_that_waited_there(label, record):
-    process = record(label, programs.SPIN, "2").process
+@BOTH
+def test_place_is_of_the_thread_that_waited_there(record_once):
+    process = record_once(programs.SPIN, "2").process
     if not process.sites_known:
         pytest.skip("this version's frames cannot be read")
     for thread in process.threads:
@@ -257,8 +252,8 @@ def test_place_is_of_the_thread_that_waited_there(label, record):
         assert all(process.sites[span.site] in there for span in thread.spans if span.site)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
+@BOTH
+def test_parked_time_on_a_lock_is_as_long_as_it_was_held(record_until):
     def parked_all_along(recorded):    # but for what a main thread that sleeps briefly takes of it
         begin, released, end = recorded.numbers
         spans = spans_between(
@@ -266,8 +261,7 @@ def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
             SpanKind.PARK, SpanKind.SPIN, SpanKind.WAIT, SpanKind.SWITCH)
         return was_parked(spans) and 1e9 * sum(span.seconds for span in spans) > 0.9 * (released - begin)
 
-    recorded = record_until(label, programs.LOCK, parked_all_along)
-    assert parked_all_along(recorded)
+    recorded = record_until(programs.LOCK, parked_all_along)
     begin, released, _ = recorded.numbers
     assert released - begin >= 0.3e9
     (site,) = (each for each in recorded.process.sites
@@ -275,8 +269,8 @@ def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
     assert (site.reason, site.idle, site.line) == (WaitReason.LOCK, False, programs.LOCK_LINE)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_join_is_idle_not_contention(label, record_until):
+@BOTH
+def test_join_is_idle_not_contention(record_until):
     def idle(recorded):
         (main,) = (each for each in recorded.process.threads if each.main)
         begin, end = recorded.numbers
@@ -286,13 +280,12 @@ def test_join_is_idle_not_contention(label, record_until):
     def joins_for_long(recorded):    # the main thread may get its core only when the others have slept
         return idle(recorded) > 0.1
 
-    recorded = record_until(label, programs.SLEEP, joins_for_long)
-    assert joins_for_long(recorded)
+    recorded = record_until(programs.SLEEP, joins_for_long)
     assert any(site.idle and site.parked.seconds > 0.1 for site in recorded.process.sites if site)
 
 
-@pytest.mark.parametrize("label", FREE)
-def test_critical_section_names_the_type_of_its_object(label, record_until):
+@FREE
+def test_critical_section_names_the_type_of_its_object(record_until):
     def asked(recorded):
         begin, end = recorded.numbers
         return end - begin
@@ -302,43 +295,36 @@ def test_critical_section_names_the_type_of_its_object(label, record_until):
         blocked = 1e9 * sum(span.seconds for span in spans)
         return was_parked(spans) and asked(recorded) > 1e7 and blocked > 0.9 * asked(recorded)
 
-    recorded = record_until(label, programs.SORT, blocked_all_along)
-    if asked(recorded) <= 1e7:
-        pytest.skip("the threads never ran at the same time")
-    assert blocked_all_along(recorded)
+    recorded = record_until(programs.SORT, blocked_all_along)
     (site,) = (each for each in recorded.process.sites
                if each and each.function == "appender" and each.reason is WaitReason.OBJECT)
     assert (site.reason, site.on, site.idle) == (WaitReason.OBJECT, "list", False)
 
 
-@pytest.mark.parametrize("label", FREE)
-def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
-    process = record(label, programs.SPIN, "2", PYTHON_GIL="1").process
+@FREE
+def test_free_threaded_build_with_its_gil_on_waits_for_it(record, record_once):
+    process = record(programs.SPIN, "2", PYTHON_GIL="1").process
     assert process.free_threaded
     waited = [each.totals[SpanKind.WAIT].seconds for each in process.threads if each.entry == "spin"]
-    assert min(waited) > 0.02
+    assert min(waited) > 0.02     # the switch interval at least, before each of its 20 turns
     assert process.gil_used
-    off = record_off(label, record)
+    off = record_once(programs.SPIN, "2").process
     assert not off.gil_used
     assert all(not each.totals[SpanKind.WAIT].count for each in off.threads)
 
 
-@pytest.mark.parametrize("label", FREE)
-def test_imports_of_extension_modules_turn_no_gil_on(label, record):
-    process = record(label, programs.IMPORTING).process
+@FREE
+def test_imports_of_extension_modules_turn_no_gil_on(record):
+    process = record(programs.IMPORTING).process
     importing = [thread for thread in process.threads if not thread.main]
     assert all(thread.acquired for thread in importing)     # each has one for a moment
     assert not process.gil_used
     assert "holds the GIL" not in {event["name"] for event in trace([process])["traceEvents"]}
 
 
-def record_off(label, record):
-    return record(label, programs.SPIN, "2", PYTHON_GIL="0", name="off.py", into="off").process
-
-
-@pytest.mark.parametrize("label", BUILDS)
-def test_killed_process_leaves_what_it_has(label, record):
-    recorded = record(label, programs.KILLED, ended=-9)
+@BOTH
+def test_killed_process_leaves_what_it_has(record):
+    recorded = record(programs.KILLED, ended=-9)
     process, (turns_took,) = recorded.process, recorded.numbers
     assert not process.ended
     assert process.gil_used is not process.free_threaded
@@ -351,9 +337,9 @@ def test_killed_process_leaves_what_it_has(label, record):
     assert all(each.cpu is None and not each.ended for each in spinning)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_forked_child_has_its_own_file(label, record):
-    recorded = record(label, programs.FORKED)
+@BOTH
+def test_forked_child_has_its_own_file(record):
+    recorded = record(programs.FORKED)
     parent, child = map(int, recorded.out.split())
     by_pid = {process.pid: process for process in recorded.processes}
     assert by_pid.keys() == {parent, child}
@@ -366,9 +352,9 @@ def test_forked_child_has_its_own_file(label, record):
         assert process.ended
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_interpreter_with_its_own_gil_is_covered(label, record):
-    process = record(label, programs.OWN_GIL).process
+@WITH_GIL
+def test_interpreter_with_its_own_gil_is_covered(record):
+    process = record(programs.OWN_GIL).process
     spinning = [each for each in process.threads if not each.main]
     assert len(spinning) == 2
     assert all(each.totals[SpanKind.WAIT].seconds > 0.05 for each in spinning)
@@ -376,9 +362,9 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
     assert not process.gils_lost
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_memory_is_bounded_and_totals_stay_exact(label, record):
-    recorded = record(label, programs.MANY, GILSCOPE_GIL_CHUNKS="2")
+@BOTH
+def test_memory_is_bounded_and_totals_stay_exact(record):
+    recorded = record(programs.MANY, GILSCOPE_GIL_CHUNKS="2")
     (main,), (last,) = recorded.process.threads, recorded.numbers
     assert main.totals[SpanKind.PARK].count >= programs.MANY_TIMES
     assert len(main.spans) <= 2 * 255
@@ -389,19 +375,19 @@ def test_memory_is_bounded_and_totals_stay_exact(label, record):
     assert SpanKind.PARK in {span.kind for span in latest}
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
-def test_holds_that_nobody_waits_for_are_counted_not_timed(label, record):
-    (main,) = record(label, programs.ALONE).process.threads
+@WITH_GIL
+def test_holds_that_nobody_waits_for_are_counted_not_timed(record):
+    (main,) = record(programs.ALONE).process.threads
     assert main.acquired == main.acquired_free > 5000
     assert not main.spans
-    everything = record(label, programs.ALONE, into="all", GILSCOPE_GIL_ALL="1").process.threads[0]
+    everything = record(programs.ALONE, into="all", GILSCOPE_GIL_ALL="1").process.threads[0]
     assert everything.totals[SpanKind.HOLD].count in {everything.acquired - 1, everything.acquired}
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_recording_begins_and_ends_when_the_program_says_so(label, record, tmp_path):
+@BOTH
+def test_recording_begins_and_ends_when_the_program_says_so(record, tmp_path):
     folder = tmp_path / "records"
-    recorded = record(label, programs.CHOSEN, str(folder), **{preload.VARIABLE: ""})
+    recorded = record(programs.CHOSEN, str(folder), **{preload.VARIABLE: ""})
     error, most = recorded.out.split()
     assert error == "0"
     assert recorded.process.ended
@@ -409,22 +395,22 @@ def test_recording_begins_and_ends_when_the_program_says_so(label, record, tmp_p
     assert len(recorded.process.threads) == 3
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_forked_child_leaves_its_parents_file_alone(label, record, tmp_path):
-    recorded = record(label, programs.CHOSEN_FORK, str(tmp_path / "records"), **{preload.VARIABLE: ""})
+@BOTH
+def test_forked_child_leaves_its_parents_file_alone(record, tmp_path):
+    recorded = record(programs.CHOSEN_FORK, str(tmp_path / "records"), **{preload.VARIABLE: ""})
     assert len(recorded.process.threads) == 1
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_programs_that_are_no_python_leave_nothing(label, record):
-    recorded = record(label, "import subprocess; subprocess.run(['sh', '-c', 'true'], check=True)")
+@BOTH
+def test_programs_that_are_no_python_leave_nothing(record):
+    recorded = record("import subprocess; subprocess.run(['sh', '-c', 'true'], check=True)")
     assert len(recorded.processes) == 1
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_program_behaves_as_without_the_shim(label, record, tmp_path):
+@BOTH
+def test_program_behaves_as_without_the_shim(record, tmp_path):
     source = "import threading, sys; print(threading.active_count(), sys.argv[1:]); sys.exit(7)"
-    assert record(label, source, "a", "b", ended=7).out == "1 ['a', 'b']\n"
+    assert record(source, "a", "b", ended=7).out == "1 ['a', 'b']\n"
 
 
 def test_small_limit_on_files_is_no_end_of_the_program(tmp_path):
