@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
 from gilscope.toolkit.race._core import build, compiling
 from gilscope.toolkit.race.core import CoreUnavailableError
-from tests.conformance.builds import ROOT, builds, run_child
+from tests.conformance.builds import ROOT, run_child
 from tests.patience import PATIENCE
 
 LOAD = """
@@ -58,9 +58,9 @@ def test_two_processes_at_once_compile_once(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", builds())
-def test_every_build_has_a_core_of_its_own(label, tmp_path):
-    child = run_child(builds()[label], "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
+@pytest.mark.builds("gil", "free")
+def test_every_build_has_a_core_of_its_own(python, tmp_path):
+    child = run_child(python, "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
     if "CoreUnavailableError" in child.stderr:
         pytest.skip(child.stderr.splitlines()[-1])
     assert (child.stdout, child.stderr) == ("compiling\nC\n", "")
@@ -114,15 +114,15 @@ def test_sources_and_build_are_in_the_key(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("label", builds())
-def test_a_core_of_another_build_is_refused(label, tmp_path):
-    child = run_child(builds()[label], "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
+@pytest.mark.builds("gil", "free")
+def test_a_core_of_another_build_is_refused(python, tmp_path):
+    child = run_child(python, "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
     cores = list(tmp_path.rglob("_core.so"))
     if not cores:
         pytest.skip(child.stderr.splitlines()[-1])
     code = ("from gilscope.toolkit.race._core.build import load_file\nimport sys\n"
             "try:\n    print(load_file(sys.argv[1]).name)\nexcept Exception as error:\n    print(error)")
-    tell = run_child(builds()[label], "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
+    tell = run_child(python, "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
     here = run_child(sys.executable, "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
     said = run_child(sys.executable, "-c", code, str(cores[0])).stdout
     assert said == "C\n" if tell == here else "was compiled for CPython" in said or "undefined symbol" in said

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", builds())
-def test_no_key_is_used_after_its_end(label, tmp_path):
-    child = run_child(builds()[label], "-m", "gilscope", "race", "-m", "tests.race.core.transient_keys", "6",
+@pytest.mark.builds("gil", "free")
+def test_no_key_is_used_after_its_end(python, tmp_path):
+    child = run_child(python, "-m", "gilscope", "race", "-m", "tests.race.core.transient_keys", "6",
                       GILSCOPE_CACHE=str(tmp_path), GILSCOPE_RACE_CFLAGS="-DGILSCOPE_WIDE_WINDOWS -Werror",
                       PYTHONMALLOC="debug")
     if "unavailable" in child.stderr:

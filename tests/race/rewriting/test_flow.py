@@ -7,8 +7,6 @@ import pytest
 from gilscope.toolkit.race.terms import Flag
 from tests.race.fakes.stub import sites
 
-pytestmark = pytest.mark.every_python
-
 WRITES = ("attr_write", "attr_store", "attr_update", "attr_proxy", "item_write", "item_proxy", "item_delete",
           "global_write", "global_update", "cell_write", "method", "writes", "dynamic", "size")
 

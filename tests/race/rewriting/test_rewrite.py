@@ -17,8 +17,6 @@ from gilscope.toolkit.race.site import OP_PREFIX
 from gilscope.toolkit.race.terms import Flag
 from tests.race.fakes.stub import StubCore, in_builtins, run, shown, sites
 
-pytestmark = pytest.mark.every_python
-
 
 def flags_of(source, op):
     return [Flag(info.flags) for info in sites(source) if info.op == op]

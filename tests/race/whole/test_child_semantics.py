@@ -4,7 +4,6 @@ Each case is a small program whose output shows what could go wrong.  All are fr
 nothing to add.
 """
 
-import functools
 import os
 import re
 import subprocess
@@ -15,10 +14,10 @@ import zipfile
 import pytest
 
 from gilscope.toolkit.user_dirs import cache_dir
-from tests.conformance.builds import ROOT, builds, run_child
+from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
+pytestmark = pytest.mark.builds("gil", "free")
 
 PROGRAMS = {
     "names": """
@@ -340,15 +339,8 @@ def write(folder, source):
     (folder / "script.py").write_bytes(textwrap.dedent(source).lstrip("\n").encode(encoding))
 
 
-@functools.cache
-def make_core(python):
-    """Have the core compiled: what a compilation of more than ten seconds says is not the program's."""
-    run_child(python, "-c", "from gilscope.toolkit.race._core.build import load; load()")
-
-
 def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n", prepare=lambda place: None):
     """Run the program alone and checked, each in its own folder; return (stdout, stderr, exit code) of both."""
-    make_core(python)
     results = []
     for checked in (False, True):
         place = folder / ("checked" if checked else "plain") / "project"
@@ -370,14 +362,12 @@ def neutral(text, place):
     return re.sub(r"0x[0-9a-f]+", "0x", text.replace(str(place), "PLACE").replace(str(place.parent), "PARENT"))
 
 
-@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
     assert checked == plain
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("words", [["script.py"], ["-m", "script"], ["."]])
 def test_stack_ends_with_the_program(words, python, tmp_path):
     source = """
@@ -397,7 +387,6 @@ def test_stack_ends_with_the_program(words, python, tmp_path):
     assert checked == plain
 
 
-@pytest.mark.sample(9)
 @pytest.mark.parametrize("flags", ["-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E"])
 @pytest.mark.parametrize("name", ["names", "uncaught", "threads_outlive_main", "pools"])
 def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_path):
@@ -405,7 +394,6 @@ def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_
     assert checked == plain
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("flags", ["", "-P"])
 @pytest.mark.parametrize("bundle", [".", "app", "./app/", "app.zip"])
 def test_bundle_is_as_without_the_checker(bundle, flags, python, tmp_path):
@@ -434,7 +422,6 @@ def test_program_that_writes_no_bytecode_writes_none(python, tmp_path, monkeypat
     assert list((tmp_path / "cache" / "pyc").rglob("session.*.pyc"))
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest",
                                   "multiprocessing", "atexit", "inspect"])
 def test_module_is_as_without_the_checker(name, python, tmp_path):

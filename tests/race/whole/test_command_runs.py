@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 
 COMMANDS = {core: f"import sys; sys.path.insert(0, {str(ROOT)!r}); from {module} import main; sys.exit(main())"
@@ -69,11 +69,7 @@ def environment(**extra):
     return {**{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}, **extra}
 
 
-@pytest.fixture(params=builds().values(), ids=builds())
-def python(request):
-    return request.param
-
-
+@pytest.mark.builds("gil", "free")
 def test_race_is_told_after_the_program_and_ends_with_66(python, tmp_path):
     done = race(tmp_path, RACY, python=python)
     assert (done.stdout, done.returncode) == ("2\n", 66)
@@ -82,6 +78,7 @@ def test_race_is_told_after_the_program_and_ends_with_66(python, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_clean_program_leaves_no_trace(python, tmp_path):
     done = race(tmp_path, CLEAN, python=python)
     assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)
@@ -167,6 +164,7 @@ def test_log_of_ci_is_told_that_a_clean_program_was_checked(tmp_path, options):
     assert "no race in what this run did" in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_race_in_a_forked_child_is_told(python, tmp_path):
     forks = textwrap.dedent(RACY).replace("\nmain()", textwrap.dedent("""
         import os
@@ -182,6 +180,7 @@ def test_race_in_a_forked_child_is_told(python, tmp_path):
     assert "Account.balance" in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_race_before_a_crash_is_told_with_the_signal(python, tmp_path):
     done = race(tmp_path, textwrap.dedent(RACY) + "\nimport os, signal\nsys.stdout.flush()\n"
                 "os.kill(os.getpid(), signal.SIGKILL)\n", python=python)
@@ -272,6 +271,7 @@ def test_unused_suppression_of_a_clean_program_is_told(tmp_path):
     assert "Account.balance" in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_module_is_run(python, tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
@@ -294,6 +294,7 @@ def test_console_command_is_run_under_its_interpreter(tmp_path):
     assert (done.stdout, done.returncode) == (f"{sys.executable} [{str(tool)!r}, '-x']\n", 0)
 
 
+@pytest.mark.builds("gil", "free")
 def test_program_from_standard_input_is_checked(python, tmp_path):
     done = race(tmp_path, "", program=("-", "x"), python=python, input=textwrap.dedent(RACY))
     assert (done.stdout, done.returncode) == ("2\n", 66)
@@ -306,6 +307,7 @@ def test_flags_of_the_interpreter_reach_it(tmp_path):
     assert done.stdout == "1 ['error'] False\n"
 
 
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("name", ["toolkit", "race"])
 def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name, tmp_path):
     (tmp_path / name).mkdir()
@@ -465,6 +467,7 @@ def test_too_old_python_is_refused(tmp_path):
     assert "the race checker needs CPython 3.12 or newer" in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_command_that_the_build_lacks_is_told(python, tmp_path):
     done = race(tmp_path, CLEAN, "--json=out.json", program=("--", "no_such_tool", "-q"), python=python)
     assert done.returncode == 2
@@ -473,6 +476,7 @@ def test_command_that_the_build_lacks_is_told(python, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.builds("gil", "free")
 def test_own_module_that_the_build_lacks_is_found(python, tmp_path):
     (tmp_path / "src" / "mine").mkdir(parents=True)
     (tmp_path / "src" / "mine" / "__init__.py").touch()

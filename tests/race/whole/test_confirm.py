@@ -27,7 +27,7 @@ from gilscope.toolkit.race.confirm.watch import (
     may_be_same,
 )
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
@@ -168,8 +168,7 @@ def confirm(folder, source, *options, python=sys.executable, **settings):
         cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, **settings)
 
 
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("python", builds().values(), ids=builds())
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_came_of_it_is_said(name, python, tmp_path):
     source, words = PROGRAMS[name]

@@ -1,25 +1,24 @@
 """Every program of the corpus gets the verdict that its head asks for, and does what it does without the checker.
 
-By default all programs run on one build with the GIL and one without, as far as GILSCOPE_TEST_BUILDS names them, with
-the C core, and every eighth with the reference model.  All of it, some minutes per build and core:
-
-    export GILSCOPE_RACE_CORPUS=all GILSCOPE_TEST_BUILDS=3.12=/path/to/python,3.14t=...
-    python -m pytest -n 2 tests/race/whole/test_corpus.py
+All programs run with the C core, and every eighth pair with the reference model, on one build of each kind: those of
+FAST in the fast part, the others as slow tests.  `make nightly` runs all with the reference model, too.
 """
 
 import functools
-import os
-import subprocess
 import sys
 
 import pytest
 
-from tests.conformance.builds import builds
 from tests.race.whole.corpus_runs import CORPUS, has_numpy, programs, run_checked, run_plain
 from tests.race.whole.expectations import Expectation, Found, Head, Place, disagreements, read_head
 
-WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
-SAMPLE = 8            # one of so many programs with the reference model
+FAST = {     # pairs: one of each folder
+    "asyncio/to_thread_counter", "atomicity/two_locked_blocks", "attributes/counting_decorator",
+    "check_then_act/connection_cache", "closures/nonlocal_counter", "containers/defaultdict_factory",
+    "counters/global_augmented", "futures/result_not_awaited", "iteration/dict_against_insert",
+    "iterators/shared_generator", "numpy/item", "publication/half_built", "real_life/lru_cache",
+    "sync/condition_not_waited_for", "syntax/tuple_swap_attributes"}
+STEP = 8              # one pair of so many is checked with the reference model
 COMMANDS = {"C": "gilscope", "Python": "tests.race.model.command"}     # by the core's name in a report
 # What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
 MORE_RUNS = 2
@@ -28,37 +27,22 @@ numpy_is_in = functools.cache(has_numpy)
 outcome_without = functools.cache(run_plain)   # both cores are compared with one
 
 
-@functools.cache
-def has_gil(python):
-    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0"
-
-
-def chosen_builds():
-    """Return all builds, or one of each sort."""
-    found = builds()
-    if WHOLE:
-        return found
-    return {("gil" if gil else "free-threaded"): python
-            for gil in (True, False)
-            for python in [next((each for each in found.values() if has_gil(each) == gil), None)] if python}
-
-
 def cases():
-    """Return (label, python, core, program) of everything to run."""
-    return [
-        pytest.param((label, python, core, program), id=f"{label}-{core}-{program.relative_to(CORPUS)}")
-        for label, python in chosen_builds().items()
-        for core in COMMANDS
-        for number, program in enumerate(programs())
-        if core == "C" or WHOLE or number % SAMPLE in {0, 1}    # twins side by side
-    ]
+    """Return (core, program) of everything to run."""
+    found = []
+    for number, program in enumerate(programs()):
+        name = program.relative_to(CORPUS)
+        for core in COMMANDS:
+            fast = str(name.parent) in FAST
+            sampled = core == "C" or number // 2 % STEP == 0
+            marks = [] if fast and core == "C" else [pytest.mark.slow if fast or sampled else pytest.mark.nightly]
+            found.append(pytest.param(core, program, id=f"{core}-{name}", marks=marks))
+    return found
 
 
-@pytest.mark.sample(100)
-@pytest.mark.parametrize("case", cases())
-def test_program_gets_its_verdict(case):
-    _, python, core, program = case
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize(("core", "program"), cases())
+def test_program_gets_its_verdict(core, program, python):
     numpy = "numpy" in program.parts
     if numpy and not numpy_is_in(python):
         pytest.skip("no NumPy in this build")
@@ -91,7 +75,8 @@ def test_head_is_complete(program):
 
 def test_there_are_enough_pairs():
     pairs = {program.parent for program in programs()}
-    assert len(pairs) >= 84
+    assert len(pairs) >= 150
+    assert {str(pair.relative_to(CORPUS)) for pair in pairs} >= FAST
     assert all((pair / name).exists() for pair in pairs for name in ("racy.py", "fixed.py"))
 
 

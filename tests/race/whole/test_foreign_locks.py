@@ -7,8 +7,10 @@ import subprocess
 
 import pytest
 
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.race.whole.test_command_runs import race
+
+pytestmark = pytest.mark.builds("gil", "free")
 
 SOURCE = ROOT / "tests" / "race" / "whole" / "foreign_lock.c"
 NAMED = "import sysconfig; print(sysconfig.get_path('include')); print(sysconfig.get_config_var('EXT_SUFFIX'))"
@@ -66,17 +68,17 @@ SPLIT = """with latch: before = N
         with latch: N = before + 1"""
 
 
-@pytest.fixture(scope="module", params=builds().values(), ids=builds())
-def latched(request, tmp_path_factory):
+@pytest.fixture(scope="session")
+def latched(python, tmp_path_factory):
     """Return a build, and a folder with the extension module for it."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     folder = tmp_path_factory.mktemp("latch")
-    named = subprocess.run([request.param, "-c", NAMED], capture_output=True, text=True, check=True)
+    named = subprocess.run([python, "-c", NAMED], capture_output=True, text=True, check=True)
     include, suffix = named.stdout.split()
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", str(SOURCE), "-o", str(folder / f"foreign_lock{suffix}")],
                    check=True)
-    return request.param, folder
+    return python, folder
 
 
 def run(latched, tmp_path, ways, *options, core="C"):

@@ -6,8 +6,10 @@ import textwrap
 
 import pytest
 
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.builds("gil", "free")
 
 # What a process does first to be checked with that core.
 CORES = {"C": "", "Python": "from tests.race.model import replace_c_core; replace_c_core()"}
@@ -29,11 +31,6 @@ def run(python, body, **extra):
         timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), **extra})
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.fixture(params=builds().values(), ids=builds())
-def python(request):
-    return request.param
 
 
 @pytest.mark.parametrize("core", CORES)

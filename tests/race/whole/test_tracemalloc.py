@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.conformance.builds import builds
 from tests.race.whole.corpus_runs import RACE_FOUND, run_checked
 
 PROGRAM = """
@@ -23,12 +22,12 @@ for thread in threads: thread.join()
 START, STOP = "tracemalloc.start()", "tracemalloc.stop()"
 
 
-@pytest.mark.parametrize("label", builds())
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize(("before", "each", "after"), [
     (START, "", ""), (f"{START}; {STOP}", "", ""), ("", START, ""), ("", START, STOP)])
-def test_race_is_found(tmp_path, label, before, each, after):
+def test_race_is_found(tmp_path, python, before, each, after):
     program = tmp_path / "racy.py"
     program.write_text(PROGRAM.format(before=before, each=each, after=after))
-    checked = run_checked(builds()[label], program)
+    checked = run_checked(python, program)
     assert checked.races, checked.stderr
     assert (checked.code, checked.problem) == (RACE_FOUND, "")

@@ -7,8 +7,10 @@ import textwrap
 
 import pytest
 
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.builds("gil", "free")
 
 BANK = """
     import functools
@@ -62,12 +64,12 @@ HEAD = """
     """
 
 
-@pytest.fixture(params=builds().values(), ids=builds())
-def run(request, tmp_path):
+@pytest.fixture
+def run(python, tmp_path):
     def run(body):
         (tmp_path / "bank.py").write_text(textwrap.dedent(BANK))
         (tmp_path / "script.py").write_text(textwrap.dedent(HEAD) + textwrap.dedent(body))
-        done = subprocess.run([request.param, "-W", "error", "script.py"], cwd=tmp_path, capture_output=True, text=True,
+        done = subprocess.run([python, "-W", "error", "script.py"], cwd=tmp_path, capture_output=True, text=True,
                               timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert done.returncode == 0, done.stderr
         return done.stdout
