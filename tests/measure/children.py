@@ -10,32 +10,33 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.environment import build_environment
-from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages
-from tests.conformance.builds import builds
+from tests.conformance import builds
 from tests.patience import PATIENCE
 
 USERCODE = Path(__file__).with_name("usercode")
 MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in
-BUILDS = builds()
-GONE_SECONDS = 60.0           # a killed process is gone when the kernel gets to it; nothing waits this long in practice
+
+
+# Each is tried only where the one before was too short to show what it should: nobody can tell from outside when a busy
+# machine has let a process get there.
+LIMITS = (1.0, 10.0, 60.0)
 
 
 @cache
-def python_of(label):
+def python_of(build):
     """Return a python of the build that has what measuring needs; skips the test where it cannot be had."""
-    python = BUILDS[label]
+    python = builds.python_of(build)
     has_pyperf = subprocess.run([python, "-c", "import pyperf"], capture_output=True, check=False, timeout=PATIENCE)
     if has_pyperf.returncode == 0:
         return python
     try:
-        (build,) = (each for each in find_builds([f"{label}={python}"]).builds if each.label == label)
         return str(build_environment(build, needed_packages(build)).python)
     except ToolkitError as error:
-        pytest.skip(f"{label} has no pyperf: {error}")
+        pytest.skip(f"{build.label} has no pyperf: {error}")
 
 
 def gil_on():
@@ -74,25 +75,33 @@ def measure(spec, python=sys.executable, *, paths=(), function="main", **environ
 
 
 def measure_hang(place, spec_of, python=sys.executable, **options):
-    """Run a child that hangs in the function `place`, with more time where it was killed before it had come that far.
-
-    Nobody can tell from outside when a busy machine has let a process get there.
-    """
-    for seconds in (1.0, 10.0, 60.0):
+    """Run a child that hangs in the function `place`; return its answer, and the limit that let it come that far."""
+    for seconds in LIMITS:
         answer = measure(spec_of(seconds), python, **options)
         if f"in {place}" in answer.output:
             break
     return answer, seconds
 
 
+def wait_until(condition, command=None):
+    """Wait until `condition()` is true, by polling, as nobody tells us; `command` is a Popen that must not end before.
+
+    Returns:
+        Whether it became true.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert command is None or command.poll() is None, command.communicate()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
 def still_alive(mark):
     """Return the processes of one measurement that are there when they had time to go."""
-    deadline = time.monotonic() + GONE_SECONDS
-    while found := _marked(f"{MARK}={mark}".encode()):
-        if time.monotonic() > deadline:
-            return found
-        time.sleep(0.01)   # polled: nobody tells us of the end of another's child
-    return []
+    wanted = f"{MARK}={mark}".encode()
+    return [] if wait_until(lambda: not _marked(wanted)) else _marked(wanted)
 
 
 def _marked(mark):

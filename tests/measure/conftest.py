@@ -4,6 +4,8 @@ import tempfile
 
 import pytest
 
+from tests.measure.children import python_of
+
 
 @pytest.fixture(autouse=True)
 def sockets(monkeypatch):
@@ -14,3 +16,9 @@ def sockets(monkeypatch):
     with tempfile.TemporaryDirectory(prefix="sockets-", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("TMPDIR", folder)
         yield folder
+
+
+@pytest.fixture(scope="session")
+def python(build):
+    """Return the interpreter of `build`, with what measuring needs."""
+    return python_of(build)

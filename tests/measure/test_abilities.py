@@ -1,6 +1,5 @@
 """What a build can do is asked of the build itself, whatever its answer is."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,24 +7,18 @@ import pytest
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.measure import abilities as probe
 from gilscope.toolkit.measure.preparation import child_environment
-from tests.measure.children import BUILDS, USERCODE, python_of
+from tests.measure.children import USERCODE
 
 NAMES = [runner.name for runner in RUNNERS]
-
-
-def free_threaded(python):
-    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def ask(python, *modules, free=False, **options):
     return probe.ask_build(python, child_environment([USERCODE]), free_threaded=free, modules=modules, **options)
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_every_runner_is_answered_for(label):
-    python = python_of(label)
-    free = free_threaded(python)
+@pytest.mark.builds("gil", "free")
+def test_every_runner_is_answered_for(build, python):
+    free = build.free_threaded
     found = ask(python, "json", free=free)
     assert list(found.runners) == NAMES
     assert found.runners["serial"] is None
@@ -51,7 +44,6 @@ def test_interpreters_are_asked_only_for_what_they_will_import():
     assert found.isolated == {"json": None}
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(("code", "reason"), [
     ("import os\nos.abort()", "importing trouble crashes with SIGABRT"),
     ("import os\nos._exit(3)", "no answer"),

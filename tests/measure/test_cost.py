@@ -29,7 +29,7 @@ from gilscope.toolkit.measure.child.turns import NoTurns
 from gilscope.toolkit.measure.settings import CoreDemands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
-from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
+from tests.measure.children import THREADS, make_spec, measure, target, wait_until
 
 HOARD = 60 * 2**20   # bytes that each worker holds
 METHODS = ["processes-spawn", "processes-forkserver", "processes-fork"]
@@ -49,11 +49,6 @@ noise.WindowLoad.evidence = evidence
 """
 
 
-@pytest.fixture(params=BUILDS)
-def python(request):
-    return python_of(request.param)
-
-
 @pytest.fixture
 def truth(tmp_path, monkeypatch):
     path = tmp_path / "truth"
@@ -61,7 +56,7 @@ def truth(tmp_path, monkeypatch):
     return path
 
 
-@pytest.mark.sample(3)
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("runner", METHODS)
 def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, python):
     meeting = tmp_path / "meeting"
@@ -79,13 +74,12 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
     assert answer.fields["metrics"]["pss_bytes"] > 2 * HOARD
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(("runner", "function"), [
     ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"),
     (THREADS, "burn_in_a_child"),
     ("processes-fork", "burn_in_a_child"),
 ])
-@pytest.mark.parametrize("phase", ["steady", "startup"])
+@pytest.mark.parametrize("phase", ["steady", pytest.param("startup", marks=pytest.mark.slow)])
 def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_path, truth):
     user = target(f"hoarding:{function}", payload="0.2", tasks=2, check="hoarding:write_sum")
     answer = measure(make_spec(tmp_path, user, runner=runner, workers=2, phase=phase))
@@ -99,9 +93,11 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
     assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 20 * TICK
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("phase", ["steady", "startup"])
-@pytest.mark.parametrize("runner", METHODS)
+@pytest.mark.parametrize(("runner", "phase"), [
+    ("processes-fork", "steady"), ("processes-spawn", "startup"),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("processes-spawn", "steady"), ("processes-forkserver", "steady"),
+        ("processes-forkserver", "startup"), ("processes-fork", "startup")))])
 def test_own_workers_are_not_others(runner, phase, tmp_path, truth):
     (tmp_path / "sitecustomize.py").write_text(TELLING)
     user = target("hoarding:burn", payload="0.2", tasks=2)
@@ -136,8 +132,7 @@ def spinner():
 def use_cpu(pid, seconds):
     """Wait until process `pid` has used that many more CPU seconds."""
     goal = cpu_seconds([pid]) + seconds
-    while cpu_seconds([pid]) < goal:
-        time.sleep(0.01)
+    assert wait_until(lambda: cpu_seconds([pid]) >= goal)
 
 
 def looked(pids):

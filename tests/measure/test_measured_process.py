@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from gilscope.toolkit.measure import measured_process as process
 from gilscope.toolkit.measure.preparation import child_environment
 from tests.measure.children import (
-    BUILDS,
     MARK,
     THREADS,
     USERCODE,
@@ -22,9 +20,9 @@ from tests.measure.children import (
     make_spec,
     measure,
     measure_hang,
-    python_of,
     still_alive,
     target,
+    wait_until,
 )
 
 
@@ -39,11 +37,7 @@ def patience(monkeypatch):
     monkeypatch.setattr(process, "TEARDOWN_SECONDS", 300.0)
 
 
-@pytest.fixture(params=BUILDS)
-def python(request):
-    return python_of(request.param)
-
-
+@pytest.mark.builds("gil", "free")
 def test_good_function_is_measured(tmp_path, python):
     answer = run("double", tmp_path, python=python, values=3, warmups=1, loops=0, min_seconds=0.001)
     assert (answer.kind, answer.reason, answer.note) == ("measured", "", None)
@@ -59,7 +53,6 @@ def test_good_function_is_measured(tmp_path, python):
     assert (tmp_path / "progress").read_text() == "." * (1 + 1 + 1 + 3)
 
 
-@pytest.mark.sample(8)
 @pytest.mark.parametrize(("function", "kind", "reason"), [
     ("segfault", "crash", "crashed with SIGSEGV"),
     ("abort", "crash", "crashed with SIGABRT"),
@@ -69,8 +62,8 @@ def test_good_function_is_measured(tmp_path, python):
     ("pretend_ctrl_c", "exception", "KeyboardInterrupt"),
     ("eat_memory", "exception", "out of memory (MemoryError)"),
 ])
-def test_failure_has_its_kind_and_reason(function, kind, reason, tmp_path, python):
-    answer = run(function, tmp_path, python=python)
+def test_failure_has_its_kind_and_reason(function, kind, reason, tmp_path):
+    answer = run(function, tmp_path)
     assert answer.kind == kind
     if kind == "killed":   # the rest depends on the counters of this machine, see test_out_of_memory.py
         assert answer.reason.startswith(reason)
@@ -92,8 +85,8 @@ def test_os_exit_is_no_success_whatever_its_code(code, tmp_path):
     assert (answer.kind, answer.reason) == ("exit", f"ended with exit code {code} before it delivered a value")
 
 
-def test_exception_leaves_its_traceback(tmp_path, python):
-    output = run("complain", tmp_path, python=python).output
+def test_exception_leaves_its_traceback(tmp_path):
+    output = run("complain", tmp_path).output
     assert "misbehaving.py" in output
     assert "in complain" in output
     assert output.endswith("ValueError: first line\nsecond line")
@@ -121,9 +114,8 @@ def test_system_that_refuses_process_descriptors_measures_all_the_same(error, tm
     assert run("segfault", tmp_path / "bad").reason == "crashed with SIGSEGV"
 
 
-@pytest.mark.newest   # which runs it for each build
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("function", ["wait_forever", pytest.param("spin_forever", marks=pytest.mark.slow)])
 def test_hang_is_killed_and_shows_where(function, tmp_path, python):
     user = target(f"misbehaving:{function}")
     answer, limit = measure_hang(function, lambda limit: make_spec(tmp_path, user, progress_timeout=limit), python)
@@ -134,9 +126,7 @@ def test_hang_is_killed_and_shows_where(function, tmp_path, python):
     assert f"in {function}" in answer.output
 
 
-@pytest.mark.sample(1)
-@pytest.mark.newest   # which runs it for each build
-@pytest.mark.parametrize("doing", ["main", "describe"])
+@pytest.mark.parametrize("doing", ["main", pytest.param("describe", marks=pytest.mark.slow)])
 def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
     answer, _ = measure_hang("hang_while_making", lambda limit: make_spec(tmp_path, user, progress_timeout=limit),
@@ -145,9 +135,9 @@ def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     assert "in hang_while_making" in answer.output
 
 
-@pytest.mark.newest   # which runs it for each build
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("runner", [THREADS, "processes-spawn", "processes-forkserver", "processes-fork"])
+@pytest.mark.parametrize("runner", [
+    "processes-forkserver", *(pytest.param(runner, marks=pytest.mark.slow)
+                              for runner in (THREADS, "processes-spawn", "processes-fork"))])
 def test_hang_of_a_worker_is_killed(runner, tmp_path):
     assert run("wait_forever", tmp_path, runner=runner, workers=2, progress_timeout=2.0).kind == "hang"
 
@@ -163,8 +153,8 @@ def test_killed_worker_fails_the_cell(method, tmp_path):
     ("misbehaving:must_be_one", "the check refused the results: AssertionError: not one"),
     ("misbehaving:fail_to_check", "the check refused the results: LookupError: no reference"),
 ])
-def test_refused_result_is_a_wrong_result(check, reason, tmp_path, python):
-    answer = run("double", tmp_path, check=check, python=python)
+def test_refused_result_is_a_wrong_result(check, reason, tmp_path):
+    answer = run("double", tmp_path, check=check)
     assert (answer.kind, answer.reason) == ("wrong-result", reason)
     assert f"in {check.partition(':')[2]}" in answer.output
     assert not (tmp_path / "values.json").exists()
@@ -211,29 +201,31 @@ def test_what_a_workload_leaves_behind_is_ended(function, runner, workers, tmp_p
     assert (answer.kind, answer.note) == ("measured", None)
 
 
-@pytest.mark.sample(1)
-def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
+def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "TEARDOWN_SECONDS", 1.0)
-    answer = run("leave_thread_behind", tmp_path, python=python)
+    answer = run("leave_thread_behind", tmp_path)
     assert (answer.kind, answer.note) == ("measured", "did not end within 1 s after its values were taken")
     assert (tmp_path / "values.json").exists()
 
 
-@pytest.mark.sample(1)
 def test_processes_that_do_not_end_wait_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "TEARDOWN_SECONDS", 2.0)
     user = target("misbehaving:leave_thread_behind", payload="0", tasks=1)
     folders = [tmp_path / name for name in "abcd"]
     for folder in folders:
         folder.mkdir()
     children = [process.MeasuredProcess(sys.executable, make_spec(folder, user), child_environment([USERCODE]))
                 for folder in folders]
-    deadline = time.monotonic() + 60
-    while not all(child.spec.answer_path.exists() for child in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    began = time.monotonic()
-    answers = [child.answer() for child in children]
-    assert time.monotonic() - began < 2 * 2.0   # one after the other it would be 4 times that
+    looks = []
+    usual = process.MeasuredProcess._wait
+    monkeypatch.setattr(process.MeasuredProcess, "_wait", lambda self, *how: looks.append(self) or usual(self, *how))
+    try:
+        for child in children:
+            assert wait_until(child.spec.answer_path.exists)
+            os.utime(child.spec.answer_path, (0, 0))   # all of them have had more than their time
+        answers = [child.answer() for child in children]
+    finally:
+        process.end_all(children)
+    assert looks == children   # a single look at each: it does not begin to wait when it is asked for its answer
     assert all(answer.ended_late for answer in answers)
     assert all("Thread-1 (wait)" in answer.fields["threads_left"] for answer in answers)
 
@@ -254,6 +246,7 @@ def test_crash_while_ending_costs_no_value(tmp_path):
 @pytest.mark.parametrize(("runner", "workers"), [
     ("serial", 1), ("processes-spawn", 2), ("processes-forkserver", 2), ("processes-fork", 2),
 ])
+@pytest.mark.builds("gil", "free")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes Linux's F_SETSIG")
 def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, sockets, python):
     folder = tmp_path / (process.MAX_TEMPORARY * "x")   # too long for the names of sockets
@@ -268,9 +261,7 @@ run_child({python!r}, CellSpec.from_json({spec.to_json()!r}), os.environ)
 """
     scheduler = subprocess.Popen([sys.executable, "-c", code], env={**child_environment([USERCODE]), MARK: mark})
     try:
-        while spec_output(spec).count("waiting") < workers:
-            assert scheduler.poll() is None
-            time.sleep(0.01)
+        assert wait_until(lambda: spec_output(spec).count("waiting") >= workers, scheduler)
     finally:
         scheduler.kill()
         scheduler.wait()
