@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+pytestmark = pytest.mark.builds("free")
+
 PASSING = "def test_passes():\n    pass\n"
 
 
