@@ -217,7 +217,13 @@ def test_processes_that_do_not_end_wait_together(tmp_path, monkeypatch):
                 for folder in folders]
     looks = []
     usual = process.MeasuredProcess._wait
-    monkeypatch.setattr(process.MeasuredProcess, "_wait", lambda self, *how: looks.append(self) or usual(self, *how))
+
+    def look(self, *how):
+        assert self not in looks   # whoever begins to wait only when it is asked for its answer looks again
+        looks.append(self)
+        return usual(self, *how)
+
+    monkeypatch.setattr(process.MeasuredProcess, "_wait", look)
     try:
         for child in children:
             assert wait_until(child.spec.answer_path.exists)
@@ -225,7 +231,7 @@ def test_processes_that_do_not_end_wait_together(tmp_path, monkeypatch):
         answers = [child.answer() for child in children]
     finally:
         process.end_all(children)
-    assert looks == children   # a single look at each: it does not begin to wait when it is asked for its answer
+    assert looks == children
     assert all(answer.ended_late for answer in answers)
     assert all("Thread-1 (wait)" in answer.fields["threads_left"] for answer in answers)
 
