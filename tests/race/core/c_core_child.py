@@ -1,6 +1,6 @@
-"""What the tests of the C core do to it, each in a process of its own: `python -m tests.race.core.c_core_child NAME`.
+"""What the tests of the C core do to it, one after the other: `python -m tests.race.core.c_core_child NAME ...`.
 
-Needs nothing but the standard library, so that it runs on any build.  A scenario asserts; "done" is its last word.
+Needs nothing but the standard library, so that it runs on any build.  A scenario asserts.
 """
 
 # ruff: noqa: B018, BLE001
@@ -73,6 +73,24 @@ def together(world, *bodies):
         world.core.join(end)
     if errors:
         raise errors[0]
+
+
+def against(world, change, look, times):
+    """Have two threads change something so many times, and two others look at it until both have."""
+    changing = [1, 1]
+
+    def change_all():
+        try:
+            for _ in range(times):
+                change()
+        finally:
+            changing.pop()
+
+    def look_on():
+        while changing:
+            look()
+
+    together(world, change_all, change_all, look_on, look_on)
 
 
 def sites(world):
@@ -826,22 +844,18 @@ def class_attributes_replaced(world):
 
     here = world.site("here", "table")
     thing = Shared()
-    until = time.monotonic() + 2
 
     def replace():
-        while time.monotonic() < until:
-            for number in range(100):
-                Shared.table = [number]
-                if sys.version_info >= (3, 14):    # CPython 3.13t itself breaks: "unlocking mutex that is not locked"
-                    thing.__dict__ = {"other": number}
+        for number in range(100):
+            Shared.table = [number]
+            if sys.version_info >= (3, 14):    # CPython 3.13t itself breaks: "unlocking mutex that is not locked"
+                thing.__dict__ = {"other": number}
 
-    def load():
-        while time.monotonic() < until:
-            for _ in range(100):
-                world.attr_read(Shared, here)
-                world.attr_read(thing, here)
+    def load_both():
+        world.attr_read(Shared, here)
+        world.attr_read(thing, here)
 
-    together(world, replace, replace, load, load)
+    against(world, replace, load_both, times=8000)
     world.told()
 
 
@@ -854,43 +868,35 @@ def bases_replaced(world):
     class Shared(*ones):
         pass
 
-    until = time.monotonic() + 2
-
     def replace():
-        while time.monotonic() < until:
-            Shared.__bases__ = others
-            Shared.__bases__ = ones
+        Shared.__bases__ = others
+        Shared.__bases__ = ones
 
-    def load():
-        while time.monotonic() < until:
-            for _ in range(100):
-                world.attr_read(Shared, here)
-                world.attr_read(Shared(), here)
+    def load_both():
+        world.attr_read(Shared, here)
+        world.attr_read(Shared(), here)
 
-    together(world, replace, replace, load, load)
+    against(world, replace, load_both, times=1000)
     world.told()
 
 
 def origins_of_dying_locks(world):
     """A report asks where locks were acquired first while other threads make locks and drop them."""
-    until = time.monotonic() + 2
     uids = [0] * 64
 
     def come_and_go():
-        while time.monotonic() < until:
-            for place in range(64):
-                lock = threading.Lock()
-                with lock:
-                    uids[place] = world.core.locks_held()[0]
+        for place in range(64):
+            lock = threading.Lock()
+            with lock:
+                uids[place] = world.core.locks_held()[0]
 
     def ask():
-        while time.monotonic() < until:
-            for uid in tuple(uids):
-                stack, lock = world.core.lock_origin(uid)
-                assert isinstance(stack, tuple)
-                assert lock is None or type(lock) is type(threading.Lock()), lock
+        for uid in tuple(uids):
+            stack, lock = world.core.lock_origin(uid)
+            assert isinstance(stack, tuple)
+            assert lock is None or type(lock) is type(threading.Lock()), lock
 
-    together(world, come_and_go, come_and_go, ask, ask)
+    against(world, come_and_go, ask, times=4000)
 
 
 def site_without_a_name(world):
@@ -1042,24 +1048,30 @@ def library(source):
         return ctypes.PyDLL(str(Path(folder, "tool.so")))
 
 
-def main(name):
-    if name not in SCENARIOS:
-        raise SystemExit(f"no scenario {name!r}")
-    core = load()
+def run(core, name):
+    """Run a scenario, and leave the process without any of its hooks."""
+    print(f"{name}: begins", flush=True)
     undo = core.track_locks()
     world = World(core)
     world.gaps = []
     core.report_gaps(lambda *gap: world.gaps.append(gap))
     SCENARIOS[name](world)
     assert bool(world.gaps) == (name in WITH_GAPS), world.gaps
-    print("done", flush=True)
-    if name != "daemons_at_exit":
-        undo()
-        lock = threading.Lock()
-        with lock:
-            assert lock.locked()
-    else:
+    print(f"{name}: done", flush=True)
+    if name == "daemons_at_exit":
         time.sleep(0)      # let one of them run before the end
+        return
+    undo()
+    lock = threading.Lock()
+    with lock:
+        assert lock.locked()
+    core.stop()
+
+
+def main(names):
+    core = load()
+    for name in names:
+        run(core, name)
 
 
 SCENARIOS = {function.__name__: function for function in (
@@ -1070,6 +1082,11 @@ SCENARIOS = {function.__name__: function for function in (
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
     keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
 WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
+# They leave the process as it was, and ask nothing of it as a whole: no exit, fork, hook or measure of its memory.
+SHARING = ("address_reuse", "everything_at_once", "deep_nesting_dies", "deep_recursion", "pieces_of_locks",
+           "class_attributes_replaced", "bases_replaced", "origins_of_dying_locks", "site_without_a_name",
+           "keys_that_collide", "keys_are_compared_as_by_the_program", "insertions_are_told_from_replacements",
+           "unjoined")
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])
