@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 
 import pytest
@@ -18,7 +17,7 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.matplotlib_missing import matplotlib_missing
-from tests.measure.children import MARK, still_alive
+from tests.measure.children import MARK, still_alive, wait_until
 from tests.patience import PATIENCE
 
 HOST = ("--build", f"host={sys.executable}")
@@ -102,7 +101,7 @@ def test_dry_run_measures_nothing(folder):
     assert not (folder / "results").exists()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.newest
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_killed_goes_on(how, folder):
@@ -110,11 +109,7 @@ def test_what_was_killed_goes_on(how, folder):
     with start(folder, "run", "countdown", "--smoke", "--rounds", str(rounds), "--label", "k", *HOST,
                **{MARK: mark}) as going:
         stored = folder / "results" / "k" / "countdown" / "run.json"
-        deadline = time.monotonic() + PATIENCE
-        while not (stored.exists() and json.loads(stored.read_text())["rounds_done"]):
-            assert going.poll() is None, going.stderr.read()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)   # polled: another process's file
+        assert wait_until(lambda: stored.exists() and json.loads(stored.read_text())["rounds_done"], going)
         os.kill(going.pid, how)
         _, err = going.communicate(timeout=PATIENCE)
     assert not still_alive(mark)

@@ -3,9 +3,9 @@
 import json
 import os
 import re
+import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,8 @@ from gilscope.toolkit.commands.scale import command
 from gilscope.toolkit.errors import ToolkitError
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
-from tests.scale.planted import FREE
 
-needs_free = pytest.mark.skipif(not FREE, reason="no free-threaded build")
+on_free_build = pytest.mark.builds("free")
 PROGRAM = """
 import threading
 
@@ -53,9 +52,7 @@ def generator():
 
 def forever():
     import os, pathlib
-    path = pathlib.Path("pid")
-    path.with_suffix(".new").write_text(str(os.getpid()))
-    path.with_suffix(".new").rename(path)
+    pathlib.Path("pid").write_text(f"{os.getpid()}\\n")
     while True:
         pass
 """
@@ -68,21 +65,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-P", "-m", "gilscope", "scale", *words], cwd=folder, capture_output=True,
                           text=True, check=False, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
-def on_free(folder, function, *words):
-    label, path = next(iter(FREE.items()))
-    return run(folder, function, "--build", f"{label}={path}", "--builds", label, *words)
+@pytest.fixture
+def scale(folder, build, python):
+    """Give a function that runs `gilscope scale` on the free-threaded build."""
+    return lambda *words: run(folder, *words, "--build", f"{build.label}={python}", "--builds", build.label)
 
 
 @pytest.mark.parametrize(("words", "message"), [
@@ -117,19 +108,19 @@ def test_without_a_free_threaded_build_it_says_how_to_get_one(monkeypatch):
     assert caught.value.exit_code == 3
 
 
-@needs_free
+@on_free_build
 @pytest.mark.parametrize(("words", "message"), [
     (["app:rases"], r"gilscope: app has no 'rases'; did you mean 'raises'\?"),
     (["app:f", "--payloads", "app:PAYLOAD"], r"gilscope: app has no 'PAYLOAD'; did you mean 'PAYLOADS'\?"),
     (["nowhere:f"], r"gilscope: there is no module 'nowhere' \(looked for nowhere:f\); run from the folder"),
 ])
-def test_name_that_leads_to_nothing_is_a_wrong_request(folder, words, message):
-    done = on_free(folder, *words)
+def test_name_that_leads_to_nothing_is_a_wrong_request(scale, words, message):
+    done = scale(*words)
     assert done.returncode == 2
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
 
 
-@needs_free
+@on_free_build
 @pytest.mark.parametrize(("words", "message"), [
     (["app:f", "--payloads", "app:EMPTY"], r"app:EMPTY is empty"),
     (["app:raises"], r"LookupError: no such thing \(app\.py:12 in raises\)"),
@@ -142,32 +133,33 @@ def test_name_that_leads_to_nothing_is_a_wrong_request(folder, words, message):
     (["app:needs_two", "--payload", "1"], r"app:needs_two needs rate, amount; .* one argument at most"),
     (["app:generator"], r"app:generator is a generator"),
 ])
-def test_function_that_cannot_be_measured_is_refused_with_the_reason(folder, words, message):
-    done = on_free(folder, *words)
+def test_function_that_cannot_be_measured_is_refused_with_the_reason(scale, words, message):
+    done = scale(*words)
     assert done.returncode == 3
     assert re.search(message, " ".join(done.stdout.split())), done.stdout
 
 
-@needs_free
-def test_measuring_process_ends_when_gilscope_is_killed(folder):
-    label, path = next(iter(FREE.items()))
-    words = ["gilscope", "scale", "app:forever", "--build", f"{label}={path}", "--builds", label]
+@on_free_build
+def test_measuring_process_ends_when_gilscope_is_killed(folder, build, python):
+    os.mkfifo(folder / "pid")
+    begun = os.open(folder / "pid", os.O_RDONLY | os.O_NONBLOCK)
+    words = ["gilscope", "scale", "app:forever", "--build", f"{build.label}={python}", "--builds", build.label]
     with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.DEVNULL,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-        until = time.monotonic() + PATIENCE
-        while not (folder / "pid").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        pid = int((folder / "pid").read_text())
-        assert is_running(pid)
-        process.kill()
-    while is_running(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not is_running(pid)
+        try:
+            assert select.select([begun], [], [], PATIENCE)[0]
+            measuring = os.pidfd_open(int(os.read(begun, 100)))
+            assert not select.select([measuring], [], [], 0)[0]     # it runs
+        finally:
+            process.kill()
+    assert select.select([measuring], [], [], PATIENCE)[0]      # it has ended
+    os.close(measuring)
+    os.close(begun)
 
 
-@needs_free
-def test_answer_fits_its_schema(folder):
-    done = on_free(folder, "app:f", "--json", "scale.json")
+@on_free_build
+def test_answer_fits_its_schema(folder, scale):
+    done = scale("app:f", "--json", "scale.json")
     assert done.returncode in {0, 1}, done.stderr
     assert "In short" in done.stdout
     found = json.loads((folder / "scale.json").read_text())
@@ -204,13 +196,12 @@ def keep(number):
 """
 
 
-@needs_free
-def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_schema(folder):
+@on_free_build
+def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_schema(folder, scale):
     (folder / "offers.py").write_text(OFFERS)
     (folder / "tests").mkdir()
     (folder / "tests" / "test_offers.py").write_text(TESTS)
-    label, path = next(iter(FREE.items()))
-    done = run(folder, "--api", "offers", "--build", f"{label}={path}", "--builds", label, "--json", "api.json")
+    done = scale("--api", "offers", "--json", "api.json")
     assert done.returncode in {0, 1}, done.stderr
     said = " ".join(done.stdout.split())
     assert "halve: halve(8) (tests/test_offers.py:6): ArithmeticError: too small" in said
@@ -223,9 +214,8 @@ def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_sch
     check_schema(found)
 
 
-@needs_free
-def test_module_of_the_api_that_is_not_there_is_said(folder):
-    label, path = next(iter(FREE.items()))
-    done = run(folder, "--api", "nowhere", "--build", f"{label}={path}", "--builds", label)
+@on_free_build
+def test_module_of_the_api_that_is_not_there_is_said(scale):
+    done = scale("--api", "nowhere")
     assert done.returncode == 3
     assert "nowhere cannot be imported: ModuleNotFoundError: No module named 'nowhere'" in " ".join(done.stdout.split())
