@@ -1,27 +1,33 @@
-"""Every runner, for real: what its pool must do whatever the task does, each case in a fresh process per build."""
+"""Every runner, for real: what its pool must do whatever the task does, with the GIL and without."""
 
-import functools
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from gilscope.runners import base
 from gilscope.runners.catalog import PACKAGES, RUNNERS, find
-from tests.conformance.builds import ROOT, builds, environment, run_child
+from tests.conformance.builds import ROOT, environment, run_child
+from tests.conformance.cases import cases_of
+from tests.measure.children import python_of, wait_until
 from tests.patience import PATIENCE
 
 HERE = Path("tests/conformance")
-CASES = re.findall(r"^def case_(\w+)", (ROOT / HERE / "cases.py").read_text(encoding="utf-8"), re.MULTILINE)
-BUILDS = builds()
 ALL = [runner.name for runner in RUNNERS]
 NAMES = [name for name in ALL if name not in PACKAGES]   # tests/conformance/test_dask.py has the others
+
+
+@pytest.fixture(scope="session")
+def python(build):
+    """Return the interpreter of `build`, with the packages that runners need."""
+    return python_of(build)
 
 
 def finish(done):
@@ -33,65 +39,87 @@ def finish(done):
     return last
 
 
-@functools.cache
-def run_nothing(name, build):
-    """Ask the build whether it has the runner at all: once, not for every case."""
-    return run_child(BUILDS[build], str(HERE / "cases.py"), "nothing", name)
+def run_cases(python, name, cases, folder):
+    """Pass when each of the cases does, in one process that leaves nothing in its temporary folder."""
+    try:
+        done = run_child(python, str(HERE / "cases.py"), name, *cases, timeout=PATIENCE, TMPDIR=str(folder))
+    except subprocess.TimeoutExpired as error:
+        pytest.fail(f"it hangs: {error.stdout}\n{error.stderr}")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    if reason := lines and lines[0].get("unavailable"):
+        pytest.skip(reason)
+    ended = {line["case"]: line["error"] for line in lines if "error" in line}
+    failed = {case: ended.get(case, "not ended") for case in cases if ended.get(case, "not ended")}
+    report = "\n".join(f"{case}: {error}" for case, error in failed.items())
+    assert not failed, f"{report}\nlast: {lines[-1:]}\n{done.stderr}"
+    assert done.returncode == 0, done.stderr
+    if "thread_left_behind" not in cases:   # which leaves as it must then, and nothing is cleared away
+        assert list(folder.iterdir()) == []
 
 
-@pytest.mark.sample(80)
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("case", CASES)
-def test_case(case, name, build, tmp_path):
-    finish(run_nothing(name, build))
-    done = run_child(BUILDS[build], str(HERE / "cases.py"), case, name, TMPDIR=str(tmp_path))
-    assert finish(done) == "ok", done.stderr
+def test_cases_of_one_process(name, python, tmp_path):
+    together, _ = cases_of(name)
+    run_cases(python, name, together, tmp_path)
 
 
-def sleeps(pid):
-    """Return True if the main thread of a process sleeps, and did not run for a moment."""
-    def looked():
-        status = Path(f"/proc/{pid}/task/{pid}/status").read_text(encoding="utf-8")
-        return re.findall(r"^(?:State|\w+_ctxt_switches):\s+(\w+)", status, re.MULTILINE)
-
-    before = looked()
-    time.sleep(0.1)
-    return before[0] == "S" and looked() == before
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name in NAMES for case in cases_of(name)[1]])
+def test_case_of_its_own_process(name, case, python, tmp_path):
+    run_cases(python, name, [case], tmp_path)
 
 
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("name", NAMES)
-def test_ctrl_c_in_map_ends_everything(name, build, tmp_path):
+QUICK = {"asyncio", "subinterpreters", "processes-forkserver"}   # one of each kind: all take a second and a half
+
+
+class Stillness:
+    """Whether the main thread of a process has slept, and has not run, since some looks ago."""
+
+    LOOKS = 6
+
+    def __init__(self, pid):
+        self.status, self.seen = Path(f"/proc/{pid}/task/{pid}/status"), []
+
+    def look(self):
+        text = self.status.read_text(encoding="utf-8")
+        self.seen.append(re.findall(r"^(?:State|\w+_ctxt_switches):\s+(\w+)", text, re.MULTILINE))
+        return self.seen[-1][0] == "S" and self.seen[-self.LOOKS:] == [self.seen[-1]] * self.LOOKS
+
+
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+                                  for name in NAMES])
+def test_ctrl_c_in_map_ends_everything(name, python, tmp_path):
     # What the killed one leaves there goes with the test; the test's own path is too long for the name of a socket.
     temporary = tempfile.mkdtemp()
     child = subprocess.Popen(
-        [BUILDS[build], str(HERE / "interrupted.py"), name, str(tmp_path / "busy")], cwd=ROOT,
+        [python, str(HERE / "interrupted.py"), name, str(tmp_path / "busy")], cwd=ROOT,
         env=environment(TMPDIR=temporary),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        wait_until(lambda: child.poll() is not None or len(list(tmp_path.iterdir())) == (1 if name == "serial" else 2))
+        begun = 1 if name == "serial" else 2
+        assert wait_until(lambda: child.poll() is not None or len(list(tmp_path.iterdir())) == begun)
         if child.poll() is None:
             # A signal in the moment before a wait begins is noticed only at its end: CPython checks, then waits.
-            wait_until(lambda: child.poll() is not None or name == "serial" or sleeps(child.pid))
+            still = Stillness(child.pid)
+            assert wait_until(lambda: name == "serial" or still.look(), child)
             os.kill(child.pid, signal.SIGINT)  # the caller alone: workers get no signal of their own
         output, errors = child.communicate(timeout=PATIENCE)  # a task takes 600 s
         done = subprocess.CompletedProcess(child.args, child.returncode, output, errors)
         assert finish(done) == "interrupted", errors
-        wait_until(lambda: not session_members(child.pid))
+        assert wait_until(lambda: not session_members(child.pid))
     finally:
         for pid in session_members(child.pid):
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(temporary)
 
 
-@pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", ["processes-spawn", "processes-forkserver"])
-def test_main_is_not_run_again_in_workers(name, build):
-    done = run_child(BUILDS[build], str(HERE / "unguarded.py"), name)
+def test_main_is_not_run_again_in_workers(name):
+    done = run_child(sys.executable, str(HERE / "unguarded.py"), name)
     assert done.stdout.splitlines() == ["top level", "[1, 4, 9]"], done.stderr
-    as_module = run_child(BUILDS[build], "-m", "tests.conformance.unguarded", name)
+    as_module = run_child(sys.executable, "-m", "tests.conformance.unguarded", name)
     assert as_module.stdout.splitlines() == ["top level", "[1, 4, 9]"], as_module.stderr
 
 
@@ -116,13 +144,6 @@ def test_serial_has_one_worker():
 
 def test_threads_and_free_threaded_exclude_each_other():
     assert (find("threads").unavailable() is None) != (find("free-threaded").unavailable() is None)
-
-
-def wait_until(condition, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
 
 
 def session_members(session):

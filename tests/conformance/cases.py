@@ -1,9 +1,11 @@
-"""What every pool must do, each case in a process of its own: python cases.py CASE RUNNER.
+"""What every pool must do: python cases.py RUNNER CASE ... tries cases one after the other in one process.
 
-A case asserts and returns None, or returns why it does not apply.  The process then prints "ok" or "n/a: why".
+It prints a line of JSON when a case begins, so that a crash has a name, and one when it has ended; or one line that
+says why this Python does not have the runner.
 """
 
 import gc
+import json
 import multiprocessing
 import os
 import sys
@@ -15,9 +17,10 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from gilscope.runners import _teardown, _worker, processes
-from gilscope.runners.catalog import find
+from gilscope.runners.catalog import RUNNERS, find
 from gilscope.runners.errors import TeardownError, WorkerError
 from tests.conformance import tasks
+from tests.patience import PATIENCE
 
 WORKERS = 2
 IN_PROCESS = {"serial", "threads", "free-threaded", "asyncio"}  # nothing travels, so nothing must pickle
@@ -25,6 +28,36 @@ INTERPRETERS = {"subinterpreters", "interpreter-pool"}
 PROCESSES = {"processes-spawn", "processes-forkserver", "processes-fork"}
 APART = {*PROCESSES, "dask"}             # each worker a process of its own
 DASK = {"dask", "dask-threads"}          # which keep threads of their own for as long as the process lives
+# The runners of a case that is not for all of them.
+ONLY = {
+    "exception_that_cannot_be_rebuilt": {"subinterpreters"},   # the standard pools break, or hand it over
+    "task_without_a_name": {"subinterpreters"},                # the standard pools say so themselves
+    "deep_recursion": {"subinterpreters"},                     # the stack is the model's own
+    "loop_ends": {"subinterpreters"},                          # only our interpreters have a loop of ours
+    "interpreter_cannot_start": INTERPRETERS,
+    "async_form": {runner.name for runner in RUNNERS if runner.awaits},
+    "worker_dies": APART,                                      # the others' workers die with this process
+    "unpicklable_result": INTERPRETERS | APART,                # of the others nothing is pickled
+    "unpicklable_payload": INTERPRETERS | APART | DASK,
+    "thread_left_behind": INTERPRETERS | APART,                # of the others it is not the pool's
+    "every_worker_is_up": {"threads", "free-threaded"} | INTERPRETERS | APART | DASK,   # not of one thread
+    # No common descriptors in processes; every_worker_is_up covers them.
+    "workers_run_together": {"threads", "free-threaded", "dask-threads"} | INTERPRETERS,
+}
+# The runners for which a case needs a process of its own: it kills, it leaves something behind, it counts what is left,
+# or it needs a main interpreter that has imported nothing.
+ALONE = {
+    "worker_dies": APART, "thread_left_behind": INTERPRETERS | APART, "stdlib_inside": INTERPRETERS,
+    "workers_import_together": INTERPRETERS, "nothing_leaks": {*IN_PROCESS, *INTERPRETERS, *PROCESSES, *DASK},
+}
+
+
+def cases_of(name):
+    """Return the cases of a runner: those that share a process, and those that need one each."""
+    cases = [case.removeprefix("case_") for case in globals() if case.startswith("case_")]
+    mine = [case for case in cases if name in ONLY.get(case, {name})]
+    alone = [case for case in mine if name in ALONE.get(case, ())]
+    return [case for case in mine if case not in alone], alone
 
 
 def open_pool(runner, shared=None):
@@ -90,40 +123,28 @@ def case_unpicklable_exception(runner):
 
 
 def case_exception_that_cannot_be_rebuilt(runner):
-    if runner.name != "subinterpreters":
-        return "the standard pools break, or hand it over"
     with open_pool(runner) as pool:
         error = raised_by(lambda: pool.map(tasks.raise_picky, [0]))
         assert type(error) is WorkerError
         assert "PickyError" in str(error)
         assert pool.map(tasks.square, [4, 5]) == [16, 25]
-    return None
 
 
 def case_unpicklable_result(runner):
-    if runner.name in IN_PROCESS | {"dask-threads"}:
-        return "nothing is pickled"
     with open_pool(runner) as pool:
         assert isinstance(raised_by(lambda: pool.map(tasks.return_lock, [0])), Exception)
         assert pool.map(tasks.square, [4, 5]) == [16, 25]
-    return None
 
 
 def case_unpicklable_payload(runner):
-    if runner.name in IN_PROCESS:
-        return "nothing is pickled"
     with open_pool(runner) as pool:
         assert isinstance(raised_by(lambda: pool.map(tasks.identity, [1, threading.Lock(), 2])), Exception)
         assert pool.map(tasks.square, [4, 5]) == [16, 25]
-    return None
 
 
 def case_task_without_a_name(runner):
-    if runner.name != "subinterpreters":
-        return "the standard pools say so themselves"
     with open_pool(runner) as pool:
         assert "lambda" in str(raised_by(lambda: pool.map(lambda payload: payload, [0])))
-    return None
 
 
 def case_big_payloads(runner):
@@ -134,19 +155,14 @@ def case_big_payloads(runner):
 
 
 def case_worker_dies(runner):
-    if runner.name not in APART:
-        return "its workers die with this process"
     for death in (tasks.exit_at_once, tasks.kill_self):
         with open_pool(runner) as pool:
             error = raised_by(lambda pool=pool, death=death: pool.map(death, [0]))
             assert isinstance(error, BrokenProcessPool) or type(error).__name__ == "KilledWorker", error
         assert not multiprocessing.active_children()
-    return None
 
 
 def case_loop_ends(runner):
-    if runner.name != "subinterpreters":
-        return "only our interpreters have a loop of ours"
     with runner.pool(1) as pool:
         (worker,) = pool._workers
         worker.send(b"no pickle")  # a failed task, not the end of the worker
@@ -156,12 +172,9 @@ def case_loop_ends(runner):
         assert type(error) is WorkerError, error
         assert "a subinterpreter ended" in str(error)
         assert "cannot be used again" in str(raised_by(lambda: pool.map(tasks.square, [1])))
-    return None
 
 
 def case_interpreter_cannot_start(runner):
-    if runner.name not in INTERPRETERS:
-        return "no interpreters"
     path, sys.path[:] = sys.path[:], ["/nowhere"]
     try:
         error = raised_by(lambda: open_pool(runner).__enter__())
@@ -169,12 +182,9 @@ def case_interpreter_cannot_start(runner):
         sys.path[:] = path
     assert isinstance(error, Exception), error
     assert threading.active_count() == 1
-    return None
 
 
 def case_thread_left_behind(runner):
-    if runner.name in IN_PROCESS | {"dask-threads"}:
-        return "a thread left in this process is not the pool's"
     _teardown.CLOSE_SECONDS = 1.0
 
     def leave():
@@ -188,7 +198,6 @@ def case_thread_left_behind(runner):
     else:
         leave()
         assert not multiprocessing.active_children()
-    return None
 
 
 def case_body_raises(runner):
@@ -211,8 +220,6 @@ def case_every_worker_is_up(runner):
             states = pool.map(_worker.gil_state, [None] * WORKERS)
             assert {pid for _, pid in states} == up
             assert len(up) == WORKERS
-    elif runner.name in {"serial", "asyncio"}:
-        return "one thread"
     elif runner.name == "dask-threads":
         with open_pool(runner) as pool:   # they wait for each other
             assert len(pool.map(_worker.gil_state, [None] * WORKERS)) == WORKERS
@@ -220,7 +227,6 @@ def case_every_worker_is_up(runner):
     else:
         with open_pool(runner):
             assert threading.active_count() == 1 + WORKERS
-    return None
 
 
 def case_gil_state(runner):
@@ -232,13 +238,10 @@ def case_gil_state(runner):
 
 def case_workers_run_together(runner):
     """Each of two tasks waits for the other: they end only when both run at once."""
-    if runner.name in {"serial", "asyncio", *APART}:
-        return "one thread, or no common descriptors (every_worker_is_up covers processes)"
     (here, there), (back, forth) = os.pipe(), os.pipe()
     with open_pool(runner) as pool:
         from tests.conformance import meeting
         assert pool.map(meeting.meet, [(there, back), (forth, here)]) == ["met", "met"]
-    return None
 
 
 def case_shared(runner):
@@ -262,11 +265,8 @@ def case_shared(runner):
 
 
 def case_async_form(runner):
-    if not runner.awaits:
-        return "takes sync forms only"
     with open_pool(runner) as pool:
         assert pool.map(tasks.square_later, range(9)) == [n * n for n in range(9)]
-    return None
 
 
 def case_stdlib_inside(runner):
@@ -284,11 +284,8 @@ def case_workers_import_together(runner):
 
 
 def case_deep_recursion(runner):
-    if runner.name != "subinterpreters":
-        return "the stack is the model's own"
     with open_pool(runner) as pool:
         assert pool.map(tasks.recurse_in_c, [0, 1]) == ["RecursionError"] * 2
-    return None
 
 
 def case_nothing_leaks(runner):
@@ -315,21 +312,28 @@ def case_nothing_leaks(runner):
 
 def wait_until(condition):
     """Wait for the system to notice: a joined thread leaves its list a moment later."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def main(case, name):
+def main(name, *cases):
     runner = find(name)
+    if reason := runner.unavailable():
+        print(json.dumps({"unavailable": reason}))
+        return
     # However late the machine lets workers end that do end.
     _teardown.CLOSE_SECONDS, processes.KILLED_SECONDS = 300.0, 120.0
-    verdict = runner.unavailable()
-    if not verdict and case != "nothing":
-        verdict = globals()[f"case_{case}"](runner)
-    print(f"n/a: {verdict}" if verdict else "ok", flush=True)
-    if case == "thread_left_behind":
+    for case in cases:
+        print(json.dumps({"case": case}), flush=True)
+        try:
+            globals()[f"case_{case}"](runner)
+            error = None
+        except BaseException:  # noqa: BLE001 - the other cases are tried, too
+            error = traceback.format_exc()
+        print(json.dumps({"case": case, "error": error}), flush=True)
+    if "thread_left_behind" in cases:
         os._exit(0)  # as TeardownError says
 
 

@@ -9,11 +9,10 @@ import pytest
 
 from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.workloads.catalog import WORKLOADS
-from tests.conformance.builds import ROOT, builds, environment, run_child
-from tests.conformance.dask_builds import WITH_DASK, dask_python
+from tests.conformance.builds import ROOT, environment, run_child
+from tests.conformance.dask_builds import dask_python, newest
 from tests.patience import PATIENCE
 
-BUILDS = builds()
 WORDS = ("cannot share a", "is not installed", "does not support loading in subinterpreters")
 
 
@@ -35,17 +34,17 @@ def addresses():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("name", [runner.name for runner in RUNNERS if runner.name not in PACKAGES])
-def test_every_workload_is_right_or_skipped_for_a_reason(name, build, addresses, tmp_path):
-    assert_right(BUILDS[build], name, addresses, tmp_path)
+def test_every_workload_is_right_or_skipped_for_a_reason(name, python, addresses, tmp_path):
+    assert_right(python, name, addresses, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.parametrize(("name", "label"), WITH_DASK)
-def test_every_workload_is_right_on_dask(name, label, addresses, tmp_path):
-    assert_right(dask_python(label), name, addresses, tmp_path)
+@pytest.mark.parametrize(("name", "free_threaded"), [("dask", False), *((name, True) for name in PACKAGES)])
+def test_every_workload_is_right_on_dask(name, free_threaded, addresses, tmp_path):
+    assert_right(dask_python(newest(free_threaded=free_threaded)), name, addresses, tmp_path)
 
 
 def assert_right(python, name, addresses, tmp_path):
