@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.packages.distributions import site_folders
-from gilscope.toolkit.evaluate.packages.doctor import reference_of
 from tests.actionlint import actionlint
-from tests.conformance.builds import ROOT
-from tests.evaluate.places import at_hand, build_called, compiled, one_of_each
+from tests.conformance.builds import ROOT, found
+from tests.evaluate.places import library, newest_pair
 from tests.evaluate.planted_wheels import WheelKit, good, turns_on
 from tests.gil_guard.guarded import add_distribution, link_packages, make_environment
 from tests.packaging.action_runner import HEAD, ActionRunner, fake_api
@@ -59,7 +58,7 @@ def with_gilscope(build, folder):
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """Return the folder with `python` of this Python with gilscope."""
-    here = next(each for each in at_hand() if each.minor == "{}.{}".format(*sys.version_info)
+    here = next(each for each in found() if each.minor == "{}.{}".format(*sys.version_info)
                 and not each.free_threaded)
     return with_gilscope(here, tmp_path_factory.mktemp("action") / "environment")
 
@@ -118,6 +117,7 @@ def test_manual_has_an_example_of_each_mode_and_every_input_and_output(action, p
     assert table == [*action["inputs"], *action["outputs"]]
 
 
+@pytest.mark.slow
 @pytest.mark.network   # the first time
 def test_action_and_its_example_are_clean_for_actionlint(example, tmp_path):
     tool = actionlint()
@@ -130,6 +130,7 @@ def test_action_and_its_example_are_clean_for_actionlint(example, tmp_path):
 
 # race
 
+@pytest.mark.slow
 def test_race_is_reported_everywhere_and_fails_the_job(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"src/clicks.py": RACY, "src/pyproject.toml": ""})
     done = runner.run(checkout, mode="race", arguments="clicks.py", working_directory="src")
@@ -147,6 +148,7 @@ def test_race_is_reported_everywhere_and_fails_the_job(runner, tmp_path):
     assert Path(done.outputs["summary"]).read_text() == done.summary
 
 
+@pytest.mark.slow
 def test_program_without_a_race_passes(runner, tmp_path):
     done = runner.run(project(tmp_path / "shop", {"clicks.py": LOCKED}), mode="race", arguments="clicks.py")
     assert (done.status, done.outputs["result"], done.outputs["findings"]) == (0, "clean", "0")
@@ -155,12 +157,14 @@ def test_program_without_a_race_passes(runner, tmp_path):
     assert json.loads(Path(done.outputs["sarif"]).read_text())["runs"][0]["results"] == []
 
 
+@pytest.mark.slow
 def test_race_fails_nothing_if_told_so(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"clicks.py": RACY})
     done = runner.run(checkout, mode="race", arguments="clicks.py", fail_on="never")
     assert (done.status, done.outputs["result"]) == (0, "findings")
 
 
+@pytest.mark.slow
 def test_program_that_fails_without_a_race_fails_the_job(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"ends.py": "raise SystemExit(5)\n"})
     done = runner.run(checkout, mode="race", arguments="ends.py", fail_on="never")
@@ -168,6 +172,7 @@ def test_program_that_fails_without_a_race_fails_the_job(runner, tmp_path):
     assert "ended with status 5, which is not a race" in done.summary
 
 
+@pytest.mark.slow
 def test_words_of_the_workflow_are_read_by_no_shell(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"a b.py": "import sys; print('got', sys.argv[1:])\n"})
     done = runner.run(checkout, mode="race", arguments="""'a b.py' '$(touch made)' "; touch made" `touch made`""")
@@ -176,6 +181,7 @@ def test_words_of_the_workflow_are_read_by_no_shell(runner, tmp_path):
     assert not (checkout / "made").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("inputs", "words"), [
     ({"mode": "races"}, "mode is 'races': write one of race, guard, doctor, dist, compare"),
     ({"mode": "race", "fail_on": "always"}, "fail-on is 'always': write `findings`"),
@@ -190,6 +196,7 @@ def test_inputs_without_a_meaning_are_refused_at_once(runner, tmp_path, inputs, 
     assert words in done.commands("error")[0][1]
 
 
+@pytest.mark.slow
 def test_names_of_the_project_are_no_markup_and_no_commands(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"clicks.py": """import threading
 
@@ -211,6 +218,7 @@ for thread in threads:
     assert not re.search("^::error::", done.log, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_cache_keys_change_with_what_is_kept_in_it(runner, tmp_path):
     checkout = project(tmp_path / "shop", {"clicks.py": LOCKED, "uv.lock": ""})
     keys = []
@@ -239,6 +247,7 @@ def api(runner):
         yield fake
 
 
+@pytest.mark.slow
 def test_comment_is_made_once_and_then_kept_up_to_date(runner, api, tmp_path):
     checkout = project(tmp_path / "shop", {"clicks.py": RACY})
     call = {"mode": "race", "arguments": "clicks.py", "comment": "true"}
@@ -276,6 +285,7 @@ def commented(runner, api, tmp_path):
     return lambda **inputs: runner.run(checkout, mode="race", comment="true", **inputs)
 
 
+@pytest.mark.slow
 def test_comment_is_found_on_a_later_page(commented, api):
     commented()
     (own,) = api.comments
@@ -286,6 +296,7 @@ def test_comment_is_found_on_a_later_page(commented, api):
     assert api.writes[-1][1].endswith(f"/{own['id']}")
 
 
+@pytest.mark.slow
 def test_comment_of_others_with_the_marker_is_left_alone(commented, api):
     commented()
     (own,) = api.comments
@@ -295,6 +306,7 @@ def test_comment_of_others_with_the_marker_is_left_alone(commented, api):
     assert api.writes[-1] == ("PATCH", f"/repos/somebody/shop/issues/comments/{own['id']}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_refused_comment_is_said_and_fails_nothing(commented, api, status):
     api.refuse = status
@@ -306,12 +318,14 @@ def test_refused_comment_is_said_and_fails_nothing(commented, api, status):
     assert api.comments == []
 
 
+@pytest.mark.slow
 def test_token_that_is_not_accepted_is_said(commented, api):
     done = commented(token="another")
     assert (done.status, api.comments) == (0, [])
     assert "the answer was 401" in done.commands("warning")[0][1]
 
 
+@pytest.mark.slow
 def test_api_that_does_not_answer_is_said(commented, runner):
     runner.api = "http://127.0.0.1:9"
     done = commented()
@@ -319,6 +333,7 @@ def test_api_that_does_not_answer_is_said(commented, runner):
     assert "no comment was written" in done.commands("warning")[0][1]
 
 
+@pytest.mark.slow
 def test_event_that_is_no_pull_request_has_no_comment(commented, runner, api):
     runner.event = {"before": HEAD}
     done = commented()
@@ -326,6 +341,7 @@ def test_event_that_is_no_pull_request_has_no_comment(commented, runner, api):
     assert "This event is no pull request" in done.log
 
 
+@pytest.mark.slow
 def test_long_comment_is_cut_at_a_line(commented, api, tmp_path):
     (tmp_path / "outcome" / "summary.md").write_text("ä" * 99 + "\n" + ("é" * 99 + "\n") * 999)
     commented()
@@ -338,17 +354,12 @@ def test_long_comment_is_cut_at_a_line(commented, api, tmp_path):
 
 @pytest.fixture(scope="module")
 def pair():
-    found = [(build, twin) for build in map(build_called, one_of_each(free_threaded=(True,)))
-             if (twin := reference_of(build, at_hand()))]
-    if not found:
-        pytest.skip("no free-threaded build with its counterpart")
-    return max(found, key=lambda each: each[0].version)
+    return newest_pair()
 
 
 @pytest.fixture(scope="module")
 def libraries(pair, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("libraries")
-    return {build.label: compiled(build, folder) for build in pair}
+    return {build.label: library(build, tmp_path_factory) for build in pair}
 
 
 @pytest.fixture(scope="module")
@@ -522,6 +533,7 @@ def test_base_without_the_function_is_inconclusive(runner, checkout, fail_on, st
     assert "INCONCLUSIVE: gilscope compare: nothing to compare with" in done.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("event", "base", "words"), [
     ({}, "", "name a commit or a branch as `base`"),
     ({"before": "0" * 40}, "", "name a commit or a branch as `base`"),

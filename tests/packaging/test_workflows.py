@@ -51,6 +51,7 @@ def test_every_step_has_a_name_and_what_is_not_run_exists():
     assert set(NOT_RUN) | set(LESS) <= steps
 
 
+@pytest.mark.slow
 @pytest.mark.network   # the first time
 @pytest.mark.parametrize("name", NAMES)
 def test_workflow_is_clean_for_actionlint(name):
