@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import uuid
 
 import pytest
@@ -15,7 +14,7 @@ from gilscope.toolkit.measure.run_status import read_status
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
-from tests.measure.children import MARK, USERCODE, gil_on, still_alive
+from tests.measure.children import MARK, USERCODE, gil_on, still_alive, wait_until
 from tests.patience import PATIENCE
 
 
@@ -68,18 +67,9 @@ def rounds_of(run):
     return {each.cell: [one.round for one in each.observations] for each in run.measurements}
 
 
-def wait_until(condition, command):
-    """Wait until `condition()` is true; `command` must not end before."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert command.poll() is None, command.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def wait_for(path, command):
     """Wait until `path` is there; `command` must not end before."""
-    wait_until(path.exists, command)
+    assert wait_until(path.exists, command)
 
 
 def test_run_prints_a_table_and_keeps_its_values(folder):
@@ -326,8 +316,7 @@ def test_run_killed_in_its_first_round_can_go_on(folder):
     assert set(map(tuple, rounds_of(folder.run("gated")).values())) == {(0, 1)}
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     with gated(folder) as command:
         wait_for(folder.path / "waiting", command)

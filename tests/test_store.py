@@ -489,20 +489,6 @@ def test_reader_beside_a_writer_sees_whole_files(path):
     assert writer.returncode == 0
 
 
-def test_two_runs_beside_each_other_do_not_mix(run, tmp_path):
-    results = tmp_path / "results"
-    first, second = (Store.create(label, results) for label in ("first", "second"))
-    half = len(run.measurements) // 2
-    for index, each in enumerate(run.measurements):
-        for observation in each.observations:
-            add(first if index < half else second, each.cell, observation, tmp_path)
-    for label, store, kept in (("first", first, run.measurements[:half]), ("second", second, run.measurements[half:])):
-        store.save(dataclasses.replace(run, label=label, cells=tuple(each.cell for each in kept)))
-        store.close()
-    assert {each.cell for each in load_run(first.path).measurements} == {each.cell for each in run.measurements[:half]}
-    assert {each.cell for each in load_run(second.path).measurements} == {each.cell for each in run.measurements[half:]}
-
-
 def test_example_of_the_repository_can_be_read():
     for file in Path(ROOT, "results").glob("*/run.json"):
         assert load_run(file.parent).measurements

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.measure import machine_lock as alone
 from gilscope.toolkit.measure.machine_lock import HOLDER, MachineLock
+from tests.measure.children import wait_until
+from tests.patience import PATIENCE
 
 
 class Measuring(threading.Thread):
@@ -26,11 +27,11 @@ class Measuring(threading.Thread):
     def run(self):
         with self._machine.hold():
             self.has.set()
-            assert self.go.wait(60)
+            assert self.go.wait(PATIENCE)
 
     def end(self):
         self.go.set()
-        self.join(60)
+        self.join(PATIENCE)
 
 
 @pytest.fixture
@@ -49,18 +50,18 @@ def measuring(tmp_path):
 @pytest.mark.parametrize("first", [True, False])
 def test_who_must_be_alone_waits_and_is_waited_for(first, measuring):
     one = measuring(alone=first)
-    assert one.has.wait(60)
+    assert one.has.wait(PATIENCE)
     other = measuring(alone=not first)
-    assert other.waits.wait(60)
+    assert other.waits.wait(PATIENCE)
     assert not other.has.is_set()
     one.end()
-    assert other.has.wait(60)
+    assert other.has.wait(PATIENCE)
 
 
 def test_who_need_not_be_alone_is_not_waited_for(measuring):
     one, other = measuring(alone=False), measuring(alone=False)
-    assert one.has.wait(60)
-    assert other.has.wait(60)
+    assert one.has.wait(PATIENCE)
+    assert other.has.wait(PATIENCE)
 
 
 NESTED = """
@@ -75,13 +76,13 @@ with MachineLock(alone=False, waiting=lambda: print("waits", flush=True), folder
 def test_what_is_started_while_the_lock_is_held_does_not_wait_behind_who_waits_for_its_end(
         still_there, said, measuring, tmp_path):
     outer = measuring(alone=False, children_join=True)
-    assert outer.has.wait(60)
+    assert outer.has.wait(PATIENCE)
     behind = measuring(alone=True)
-    assert behind.waits.wait(60)
+    assert behind.waits.wait(PATIENCE)
     environment = dict(os.environ)
     if not still_there:   # it was killed, and what it had started lives on
         with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-            gone.wait(60)
+            gone.wait(PATIENCE)
         environment[HOLDER] = str(gone.pid)
     with subprocess.Popen([sys.executable, "-c", NESTED, str(tmp_path)], stdout=subprocess.PIPE, text=True,
                           env=environment) as inner:
@@ -119,7 +120,7 @@ def test_turns_go_round(tmp_path):
 
     def measure(name, other):
         machine = MachineLock(alone=True, waiting=lambda: None, folder=str(tmp_path))
-        begun.wait(60)
+        begun.wait(PATIENCE)
         for _ in range(rounds):
             with machine.hold():
                 order.append(name)
@@ -129,17 +130,16 @@ def test_turns_go_round(tmp_path):
     for each in threads:
         each.start()
     for each in threads:
-        each.join(60)
+        each.join(PATIENCE)
     assert order in (["a", "b"] * rounds, ["b", "a"] * rounds)
 
 
 def wait_until_one_waits(folder, unless):
     """Return whether somebody waits for a lock in `folder`, or nobody will."""
     files = {str(path.stat().st_ino) for path in folder.iterdir()}
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def one_waits():
         lines = Path("/proc/locks").read_text().splitlines()
-        if unless() or any("->" in line and line.split()[6].rpartition(":")[2] in files for line in lines):
-            return True
-        time.sleep(0.001)
-    return False
+        return unless() or any("->" in line and line.split()[6].rpartition(":")[2] in files for line in lines)
+
+    return wait_until(one_waits)

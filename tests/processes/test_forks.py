@@ -14,11 +14,15 @@ import json, os, signal, sys, threading, time
 from gilscope.toolkit.processes import forks
 from gilscope.toolkit.processes.forks import Fork
 
+begun, begin = os.pipe()
+
 def ends(write):
     write(number=1)
+    os.write(begin, b"x")
     {what}
 
 fork = Fork(ends, keep_output=True)
+os.read(begun, 1)   # no limit includes the start of the fork
 records, ending = fork.result({limit})
 try:
     os.waitpid(-1, os.WNOHANG)
@@ -56,25 +60,49 @@ def test_ending_of_a_fork(what, kind, reason):
     ("os.kill(os.getpid(), signal.SIGSTOP)", "slow"),        # whoever gets no core does not wait for another thread
 ])
 def test_fork_that_takes_too_long_is_watched_and_ended(what, kind):
-    text = FORK.format(what=what, limit="2, watch=2")
+    text = FORK.format(what=what, limit="0.1, watch=1")
     if kind == "spinning":      # however little CPU time a busy machine gives it
         text = text.replace("fork = Fork", "forks.IDLE_SHARE = 0\nfork = Fork")
     records, ended, why, _, left = program(text)
-    assert (ended, why, left) == (kind, "did not end within 2 s", False)
+    assert (ended, why, left) == (kind, "did not end within 0.1 s", False)
     assert records == [{"number": 1}]   # signs of life are none
 
 
 def test_stack_of_a_fork_that_hangs_is_printed():
-    _, kind, _, stack, _ = program(FORK.format(what="threading.Event().wait()", limit=2))
+    _, kind, _, stack, _ = program(FORK.format(what="threading.Event().wait()", limit=0.1))
     assert (kind, stack) == ("slow", True)   # not watched: nobody knows why
 
 
 def test_limit_of_silence_begins_anew_with_each_record():
-    what = "[(time.sleep(0.2), write(number=2)) for _ in range(12)]"
-    records, kind, *_ = program(FORK.format(what=what, limit="60, silence=2"))
-    assert (len(records), kind) == (13, "done")
-    _, kind, why, *_ = program(FORK.format(what="threading.Event().wait()", limit="60, silence=1"))
-    assert (kind, why) == ("slow", "did not end within 1 s")
+    # A second and a half goes by before each record, by the clock of the parent; then it is written.
+    assert program("""
+        import json, os, time
+        from types import SimpleNamespace
+        from gilscope.toolkit.processes import forks
+
+        now = 0.0
+        forks.time = SimpleNamespace(monotonic=lambda: now, sleep=time.sleep)
+        (may, let), (done, say) = os.pipe(), os.pipe()
+
+        def writes(write):
+            for number in range(12):
+                os.read(may, 1)
+                write(number=number)
+                os.write(say, b"x")
+
+        def meanwhile():
+            global now
+            now += 1.5
+            os.write(let, b"x")
+            os.read(done, 1)
+
+        fork = forks.Fork(writes)
+        os.close(say)
+        records, ending = fork.result(60, silence=2, meanwhile=meanwhile)
+        print(json.dumps([len(records), ending.kind]))
+    """) == [12, "done"]
+    _, kind, why, *_ = program(FORK.format(what="threading.Event().wait()", limit="60, silence=0.1"))
+    assert (kind, why) == ("slow", "did not end within 0.1 s")
 
 
 def test_fork_that_ends_while_it_is_watched_is_done():

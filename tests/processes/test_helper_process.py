@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
+from tests.measure.children import wait_until
 
 ECHO = """
 import json, sys
@@ -70,11 +70,12 @@ def test_helper_ends_with_us(tmp_path):
             "print(helper.pid, flush=True)\nos.kill(os.getpid(), 9)\n")
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            os.kill(int(done.stdout), 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail("it lives on")
+    assert wait_until(lambda: not lives(int(done.stdout)))
+
+
+def lives(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

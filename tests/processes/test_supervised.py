@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.processes.supervised import Supervised, run
 from tests.conformance.builds import ROOT
+from tests.measure.children import wait_until
 from tests.patience import PATIENCE
 
 PYTHON = sys.executable
@@ -29,25 +29,21 @@ run([sys.executable, '-c', {family!r}, {told!r}])
 """
 
 
-def told(path, seconds=300):
+def told(path):
     """Return the numbers in a file as soon as it is there."""
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert wait_until(path.exists)
     return [int(each) for each in path.read_text().split()]
 
 
-def gone(pid, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+def gone(pid):
+    """Return whether a process ends, or has ended and nobody has waited for it."""
+    def ended():
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         except OSError:
             return True
-        time.sleep(0.02)
-    return False
+
+    return wait_until(ended)
 
 
 @pytest.mark.parametrize(("code", "status"), [
@@ -109,7 +105,7 @@ def test_nothing_outlives_who_started_it(tmp_path, number):
     with subprocess.Popen([PYTHON, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL) as starter:
         pids = told(tmp_path / "told")
         starter.send_signal(number)
-        assert starter.wait(60) in {-number, 130}
+        assert starter.wait(PATIENCE) in {-number, 130}
         assert all(map(gone, pids))
 
 
@@ -118,7 +114,7 @@ def test_a_command_that_closes_every_descriptor_ends_with_us_all_the_same(tmp_pa
     with subprocess.Popen([PYTHON, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL) as starter:
         pids = told(tmp_path / "told")
         starter.kill()
-        starter.wait(60)
+        starter.wait(PATIENCE)
         assert all(map(gone, pids))
 
 
