@@ -4,36 +4,26 @@ import math
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.doctor import reference_of
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
-from tests.evaluate.places import Site, at_hand, build_called, compiled, one_of_each
+from tests.evaluate.places import Site, library, newest_pair
 
 
 @pytest.fixture(scope="session")
-def libraries(tmp_path_factory):
-    return tmp_path_factory.mktemp("libraries")
-
-
-@pytest.fixture(scope="session")
-def variants(libraries):
-    """Return the library of all variants for the build of a label."""
-    return lambda label: compiled(build_called(label), libraries)
+def variants(tmp_path_factory):
+    """Return a function that returns the library of all variants for a build."""
+    return lambda build: library(build, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def pair():
-    """Return a build without a GIL and its counterpart, the newest at hand."""
-    pairs = [(build, counterpart) for build in map(build_called, one_of_each(free_threaded=(True,)))
-             if (counterpart := reference_of(build, at_hand()))]
-    if not pairs:
-        pytest.skip("no free-threaded build with its counterpart")
-    return max(pairs, key=lambda pair: pair[0].version)
+    """Return the newest free-threaded build that tests run on, and its counterpart."""
+    return newest_pair()
 
 
 @pytest.fixture
 def site(tmp_path, variants):
-    """Make an environment of the build of a label."""
-    return lambda label: Site(build_called(label), tmp_path / label, variants(label))
+    """Return a function that makes an environment of a build."""
+    return lambda build: Site(build, tmp_path / build.label, variants(build))
 
 
 @pytest.fixture(scope="session")

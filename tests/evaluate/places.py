@@ -1,70 +1,58 @@
-"""The builds at hand, and environments of them that hold packages compiled here."""
+"""Environments of builds that hold packages compiled here."""
 
-import functools
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.packages.doctor import reference_of
 from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
-from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
-from gilscope.toolkit.evaluate.readings import is_quiet
+from tests.conformance import builds
 from tests.patience import PATIENCE
+from tests.shared import once
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 INCLUDE = "import sysconfig; print(sysconfig.get_path('include'))"
 
 
-@functools.cache
-def at_hand():
-    """Return every build at hand, and those that GILSCOPE_TEST_BUILDS="3.14t=/path/to/python,..." names."""
-    named = [entry.strip() for entry in os.environ.get("GILSCOPE_TEST_BUILDS", "").split(",") if entry.strip()]
-    return find_builds(named).builds
+def newest_pair():
+    """Return the newest free-threaded build that tests run on, and its counterpart; skip where there is none."""
+    pairs = [(build, counterpart) for build in builds.chosen("free")
+             if (counterpart := reference_of(build, builds.found()))]
+    if not pairs:
+        pytest.skip("no free-threaded build with its counterpart")
+    return max(pairs, key=lambda pair: version_key(pair[0].version))
 
 
-def one_of_each(*, free_threaded=(False, True)):
-    """Return one label per version and kind: 3.13.0 behaves as 3.13.15."""
-    first = {}
-    for build in at_hand():
-        if build.free_threaded in free_threaded:
-            first.setdefault((build.minor, build.free_threaded), build.label)
-    return list(first.values())
+def headers(build):
+    """Return the folder of a build's headers; skip where they are not installed."""
+    asked = subprocess.run([build.executable, "-I", "-c", INCLUDE], capture_output=True, text=True, check=True)
+    folder = Path(asked.stdout.strip())
+    if not (folder / "Python.h").exists():
+        pytest.skip(f"no headers of {build.label}")
+    return folder
 
 
-def build_called(label):
-    return next(build for build in at_hand() if build.label == label)
+def library(build, tmp_path_factory):
+    """Return the library of all variants for a build, compiled once in a test run; skip without means to."""
+    if COMPILER is None:
+        pytest.skip("no C compiler")
+    include = headers(build)
+
+    def make(folder):
+        command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{include}", str(SOURCE), "-o", str(folder / "variants.so")]
+        subprocess.run(command, check=True, timeout=PATIENCE)
+
+    return once(tmp_path_factory, f"variants-{build.label}", make) / "variants.so"
 
 
 def version(build):
     return tuple(int(part) for part in build.minor.split("."))
-
-
-def skip_when_busy(missed):
-    """Skip the test where the machine has no two cores to give now: then nobody can say that two threads meet."""
-    if not is_quiet(machine := Calibration().facts()):
-        pytest.skip(f"{missed}: {machine}")
-
-
-def compiled(build, folder):
-    """Return the library of all variants for a build, compiled when it is not in `folder`; skip without means to."""
-    target = folder / f"variants-{build.label}.so"
-    if target.exists():
-        return target
-    if COMPILER is None:
-        pytest.skip("no C compiler")
-    asked = subprocess.run([build.executable, "-I", "-c", INCLUDE], capture_output=True, text=True, check=True)
-    include = asked.stdout.strip()
-    if not (Path(include) / "Python.h").exists():
-        pytest.skip(f"no headers of {build.label}")
-    command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{include}", str(SOURCE), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=PATIENCE)
-    return target
 
 
 class Site:
@@ -95,3 +83,27 @@ class Site:
     def scratch(self, **missing):
         return ScratchEnvironment(folder=self.folder, distributions=installed([self.site], self.build),
                                   missing={name: InstallProblem(reason) for name, reason in missing.items()})
+
+
+# --- transition: removed with the last user outside of tests/evaluate
+def at_hand():
+    return builds.found()
+
+
+def one_of_each(*, free_threaded=(False, True)):
+    first = {}
+    for build in at_hand():
+        if build.free_threaded in free_threaded:
+            first.setdefault((build.minor, build.free_threaded), build.label)
+    return list(first.values())
+
+
+def build_called(label):
+    return next(build for build in at_hand() if build.label == label)
+
+
+def compiled(build, folder):
+    target = folder / f"variants-{build.label}.so"
+    command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{headers(build)}", str(SOURCE), "-o", str(target)]
+    subprocess.run(command, check=True, timeout=PATIENCE)
+    return target

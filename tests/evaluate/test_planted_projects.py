@@ -1,20 +1,15 @@
 """Planted projects are never falsely good: the words by which that is told, and some of the projects for real."""
 
-import os
-import random
-
 import pytest
 
-from tests.conftest import SEED
-from tests.evaluate.places import one_of_each
+from tests.conformance import builds
 from tests.evaluate.planted import FOLDER, Truth, evaluated_as_if_fast, falsely_bad, falsely_good, told_by, truths
 
-FREE = one_of_each(free_threaded=(True,))
-SOME = 3
 # Of pure Python and without packages: what takes a compiler or an index has tests of its own.
 PLAIN = sorted(name for name in truths() if not (FOLDER / name / "setup.py").exists()
                and name not in {"confread", "hookbuilt", "pricebook"} and not truths()[name].measured)
-CHOSEN = random.Random(f"{SEED} planted").sample(PLAIN, SOME)
+# One that threads must not run, one that copies must not run, and one with which nothing is wrong.
+SOME = {"sensorbuf", "envswitch", "pipeline"}
 
 
 def said(word, decision="unknown", *, confidence="medium", target="3.14t", code="cost.not-measured"):
@@ -58,14 +53,15 @@ def test_word_is_falsely_bad(told, false):
 
 @pytest.mark.slow
 @pytest.mark.network   # the tests' own requirements
-@pytest.mark.skipif(not FREE, reason="no build without a GIL was found")
-@pytest.mark.parametrize("name", CHOSEN)
-def test_planted_project_is_never_falsely_good(tmp_path, name):
-    truth, label = truths()[name], FREE[-1]
-    named = [each for each in os.environ.get("GILSCOPE_TEST_BUILDS", "").split(",") if each]
+@pytest.mark.builds("free")
+@pytest.mark.parametrize("name", [
+    name if name in SOME else pytest.param(name, marks=pytest.mark.nightly) for name in PLAIN])
+def test_planted_project_is_never_falsely_good(build, tmp_path, name):
+    truth, label = truths()[name], build.label
+    named = [f"{each.label}={each.executable}" for each in builds.found()]
     told = evaluated_as_if_fast(truth, tmp_path, named, label, budget=120.0, say=print)
     if "could not be installed" in told.output:
         pytest.skip("no index to install pytest from")
     assert told.verdicts, told.output
     false = [*falsely_good(truth, told), *falsely_bad(truth, told)]
-    assert not false, f"seed {SEED}: {name} on {label}: {false}\n{told.output}"
+    assert not false, f"{name} on {label}: {false}\n{told.output}"

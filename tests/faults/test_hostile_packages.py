@@ -15,9 +15,8 @@ from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.evaluate.packages.fetch_wheels import pip_of
 from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
 from tests.conformance.builds import ROOT
-from tests.conftest import SEED
-from tests.evaluate.places import at_hand, build_called, one_of_each
 from tests.faults.hostile_packages import IMPORTED, PACKAGES, SECRET, SLOW, source
+from tests.patience import PATIENCE
 from tests.processes.test_supervised import gone
 
 LIBRARY = next(Path(sys.base_prefix).glob("lib/python3*/lib-dynload/*.so"), None)
@@ -42,7 +41,6 @@ def home(tmp_path, monkeypatch):
     assert not list((tmp_path / "tmp").iterdir())
 
 
-@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PACKAGES])
 def test_import_is_judged_by_what_it_did(home, tmp_path, name):
@@ -69,12 +67,12 @@ def add_wheel(index, name, files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", one_of_each(free_threaded=(True,)))
-def test_doctor_judges_all_of_them_at_once(home, tmp_path, label):
+@pytest.mark.builds("free")
+def test_doctor_judges_all_of_them_at_once(home, tmp_path, build):
     """The command, with wheels of a folder in the place of an index, in an order that a seed draws."""
     index = tmp_path / "index"
     index.mkdir()
-    if uv_command() is None and pip_of(build_called(label), index) is None:
+    if uv_command() is None and pip_of(build, index) is None:
         pytest.skip("this build comes without a pip")
     hostile = {name: each for name, each in PACKAGES.items() if name not in SLOW - {"hangs"}}
     for name in hostile:
@@ -86,20 +84,19 @@ def test_doctor_judges_all_of_them_at_once(home, tmp_path, label):
     for name in good:
         add_wheel(index, name, {f"{name}.py": "x = 1\n"})
     wanted = [*hostile, *files, *good]
-    random.Random(f"{SEED} {label}").shuffle(wanted)
+    random.Random(build.label).shuffle(wanted)
     env = {name: value for name, value in os.environ.items() if not name.endswith("_PROXY")} | {
         "GILSCOPE_CACHE": str(tmp_path / "cache"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index),
         "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(index)}
-    builds = [f"--build={each.label}={each.executable}" for each in at_hand() if each.label == label]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "gilscope", "doctor", *wanted, "--builds", label, *builds, "--json", "found.json",
-         "--timeout", "20s"], cwd=tmp_path, env=env | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-        timeout=590, check=False)
+        [sys.executable, "-P", "-m", "gilscope", "doctor", *wanted, "--builds", build.label,
+         f"--build={build.label}={build.executable}", "--json", "found.json", "--timeout", "20s"], cwd=tmp_path,
+        env=env | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert SECRET not in done.stdout + done.stderr
-    (build,) = json.loads((tmp_path / "found.json").read_text())["builds"]
-    found = {each["name"].replace("-", "_"): each for each in build["packages"]}
+    (judged,) = json.loads((tmp_path / "found.json").read_text())["builds"]
+    found = {each["name"].replace("-", "_"): each for each in judged["packages"]}
     assert set(found) == set(wanted)
     assert {name: found[name]["status"] for name in good} == dict.fromkeys(good, "pure-python")
     assert {name: found[name]["status"] for name in files} == dict.fromkeys(files, "unknown")

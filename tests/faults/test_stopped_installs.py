@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.uv import uv_command
-from tests.conformance.builds import ROOT
-from tests.evaluate.places import at_hand, one_of_each
+from tests.conformance.builds import ROOT, chosen
 from tests.patience import PATIENCE
 from tests.processes.test_supervised import gone, told
 
@@ -44,8 +43,7 @@ def add_source(index, name, files):
 def test_sleeping_build_backend_ends_with_doctor(tmp_path, number):
     if uv_command() is not None:
         pytest.skip("uv builds in places of its own")
-    label = one_of_each()[-1]
-    (build,) = [each for each in at_hand() if each.label == label]
+    build = chosen()[-1]
     for name in ("index", "tmp", "home"):
         (tmp_path / name).mkdir()
     add_source(tmp_path / "index", "sleepy", {
@@ -54,8 +52,8 @@ def test_sleeping_build_backend_ends_with_doctor(tmp_path, number):
     env = os.environ | {"GILSCOPE_CACHE": str(tmp_path / "cache"), "PIP_NO_INDEX": "1", "PYTHONPATH": str(ROOT),
                         "PIP_FIND_LINKS": str(tmp_path / "index"), "TMPDIR": str(tmp_path / "tmp")}
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "gilscope", "doctor", "sleepy", "--build-sdists", "--builds", label,
-         f"--build={label}={build.executable}"], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "gilscope", "doctor", "sleepy", "--build-sdists", "--builds", build.label,
+         f"--build={build.label}={build.executable}"], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE) as doctor:
         try:
             pids = told(tmp_path / "told")

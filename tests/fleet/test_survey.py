@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.uv import uv_command
-from tests.evaluate.places import build_called, one_of_each
+from tests.conformance.builds import chosen
 from tests.faults.test_stopped_installs import PROJECT, add_source
 from tests.fleet.test_end_to_end import children, fleets  # noqa: F401  a fixture
 from tests.patience import PATIENCE
@@ -37,7 +37,7 @@ def ancestors(pid):
 def test_package_whose_worker_is_killed_is_answered_by_another(fleets, tmp_path):  # noqa: F811
     if uv_command() is not None:
         pytest.skip("uv builds in places of its own")
-    build = build_called(one_of_each()[-1])
+    build = chosen()[-1]
     (tmp_path / "index").mkdir()
     add_source(tmp_path / "index", "sleepy", {
         "PKG-INFO": "Metadata-Version: 2.1\nName: sleepy\nVersion: 1.0\n", "pyproject.toml": PROJECT,

@@ -10,9 +10,8 @@ from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.doctor import command
 from gilscope.toolkit.evaluate.packages import distributions, doctor
 from gilscope.toolkit.evaluate.packages.distributions import current_requirements
-from tests.evaluate.places import at_hand, build_called, one_of_each
+from tests.conformance import builds
 
-FREE_THREADED = one_of_each(free_threaded=(True,))
 LOCK = """
 lock-version = "1.0"
 created-by = "by hand"
@@ -24,34 +23,37 @@ wheels = [{url = "https://example.invalid/thing-1.0-py3-none-any.whl", hashes = 
 """
 
 
+FREE = pytest.mark.builds("free")
+
+
 @pytest.fixture
-def one_build(monkeypatch, tmp_path):
+def one_build(build, monkeypatch, tmp_path):
     """Have one free-threaded build at hand, without its counterpart, and nothing in the cache."""
-    if not FREE_THREADED:
-        pytest.skip("no free-threaded build")
-    found = type("Found", (), {"builds": (build_called(FREE_THREADED[0]),), "problems": ()})()
-    monkeypatch.setattr(command, "find_builds", lambda *_, **__: found)
+    only = type("Found", (), {"builds": (build,), "problems": ()})()
+    monkeypatch.setattr(command, "find_builds", lambda *_, **__: only)
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    return FREE_THREADED[0]
+    return build
 
 
-def fill(site, monkeypatch, label, text, *modules):
-    place = site(label)
+def fill(site, monkeypatch, build, text, *modules):
+    place = site(build)
     place.add("thing", {"thing/__init__.py": text, **{f"thing/{name}.so": None for name in modules}})
     scratch = place.scratch()
-    monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
+    monkeypatch.setattr(doctor, "prepare", lambda *_: {build.label: scratch})
     monkeypatch.setattr(doctor, "newest_versions", lambda *_: {"thing": "1.0"})   # which asks the registry
 
 
+@FREE
 def test_package_that_turns_the_gil_on_is_exit_1(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "import thing.multi_used\n", "multi_used")
     assert main(["doctor", "thing"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"thing 1.0 on {one_build} turns the GIL on: thing.multi_used needs the GIL" in shown
+    assert f"thing 1.0 on {one_build.label} turns the GIL on: thing.multi_used needs the GIL" in shown
     assert "it cannot be told whether C code was lost" in shown
 
 
+@FREE
 def test_html(one_build, site, monkeypatch, tmp_path):
     fill(site, monkeypatch, one_build, "import thing.multi_used\n", "multi_used")
     assert main(["doctor", "thing", "--html", "thing.html"]) == 1
@@ -60,11 +62,13 @@ def test_html(one_build, site, monkeypatch, tmp_path):
     assert "thing 1.0: turns the GIL on" in page
 
 
+@FREE
 def test_what_is_no_requirement_is_not_taken_for_a_package_without_a_wheel(one_build, capsys):
     assert main(["doctor", "thing", "what!!"]) == 2
     assert "'what!!' is neither a requirement nor a path" in capsys.readouterr().err
 
 
+@FREE
 def test_package_that_does_without_is_exit_0(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "import thing.multi_best\n", "multi_best")
     assert main(["doctor", "thing", "--json"]) == 0
@@ -72,6 +76,7 @@ def test_package_that_does_without_is_exit_0(one_build, site, monkeypatch, capsy
     assert [(each["name"], each["status"]) for each in build["packages"]] == [("thing", "ready")]
 
 
+@FREE
 def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_build, site, monkeypatch, capsys):
     place = site(one_build)
     place.add("thing", {"thing/__init__.py": "import thing.multi_used\n", "thing/multi_used.so": None})
@@ -82,7 +87,7 @@ def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_
 
     def prepare(request, *_):
         asked.append(request.requirements)
-        return {one_build: old if len(asked) == 1 else newer}
+        return {one_build.label: old if len(asked) == 1 else newer}
 
     monkeypatch.setattr(doctor, "prepare", prepare)
     monkeypatch.setattr(doctor, "newest_versions", lambda *_: {"thing": "2.0"})   # which asks the registry
@@ -91,28 +96,31 @@ def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_
     assert "version 2.0 mends it" in " ".join(capsys.readouterr().out.split())
 
 
+@FREE
 def test_explain_of_what_is_not_there_says_so(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "x = 1\n")
     assert main(["doctor", "thing", "--explain", "other"]) == 2
     assert "no package, extension module or file 'other'" in capsys.readouterr().err
 
 
+@FREE
 def test_offline_reads_the_lock_and_gives_no_verdict(one_build, tmp_path, capsys):
     (tmp_path / "pylock.toml").write_text(LOCK)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\nversion = '1'\n")
     assert main(["doctor", "--offline", "thing"]) == 0
     shown = capsys.readouterr().out
     assert "metadata only, not a verdict" in shown
-    assert f"thing on {one_build}: pure Python, although 1 wheel " in shown
+    assert f"thing on {one_build.label}: pure Python, although 1 wheel " in shown
 
 
+@FREE
 def test_offline_without_anything_to_go_by_is_an_error(one_build, capsys):
     assert main(["doctor", "--offline", "thing"]) == 2
     assert "nothing of this was installed before" in capsys.readouterr().err
 
 
 def test_current_environment_is_what_is_installed_in_it_and_has_a_wheel(site, monkeypatch):
-    place = site(one_of_each()[0])
+    place = site(builds.host())
     place.add("thing", {"thing/__init__.py": ""})
     place.add("gilscope", {"gilscope.py": ""})
     place.add("edited", {"edited.py": ""})
@@ -133,11 +141,13 @@ KNOWN = {
 @pytest.mark.network
 @pytest.mark.slow
 @pytest.mark.skipif("GILSCOPE_TEST_REGISTRY" not in os.environ, reason="installs much; set GILSCOPE_TEST_REGISTRY=1")
-@pytest.mark.parametrize("label", [label for label in FREE_THREADED if label.startswith("3.14")])
-def test_real_packages_are_called_what_they_are(label, capsys, tmp_path, monkeypatch):
+@FREE
+def test_real_packages_are_called_what_they_are(build, capsys, tmp_path, monkeypatch):
+    if build.minor != "3.14":
+        pytest.skip("the table is of 3.14t")
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
-    named = [f"--build={each.label}={each.executable}" for each in at_hand() if each.version.startswith("3.14")]
-    assert main(["doctor", *KNOWN, "--builds", label, "--json", *named]) == 1
-    (build,) = json.loads(capsys.readouterr().out)["builds"]
-    found = {each["name"]: each["status"] for each in build["packages"]}
+    named = [f"--build={each.label}={each.executable}" for each in builds.found() if each.minor == "3.14"]
+    assert main(["doctor", *KNOWN, "--builds", build.label, "--json", *named]) == 1
+    (judged,) = json.loads(capsys.readouterr().out)["builds"]
+    found = {each["name"]: each["status"] for each in judged["packages"]}
     assert {name: found.get(name) for name in KNOWN} == KNOWN

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.packages.distributions import damage, installed
-from tests.evaluate.places import at_hand
+from tests.conformance.builds import host
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def thing(tmp_path):
                                        "Requires-Dist: extra_two;extra=='x'\nRequires-Dist: three; 'x' == extra\n")
         (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: cp314-cp314t-linux_x86_64\n")
         (info / "RECORD").write_text("".join(f"{text.partition(':')[0]},,\n" for text in files))
-        build = replace(at_hand()[0], version=version, free_threaded=free_threaded)
+        build = replace(host(), version=version, free_threaded=free_threaded)
         (found,) = installed([tmp_path], build)
         return found
 
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_taken_for_an_extension_module(thing, tmp_
     found = thing("thing/__init__.py", "thing/_c.so:other")
     assert names(found) == []
     (tmp_path / "thing" / "_c.so").write_bytes(content)
-    (found,) = installed([tmp_path], at_hand()[0])
+    (found,) = installed([tmp_path], host())
     assert names(found) == ["thing._c"]
 
 
@@ -122,4 +122,4 @@ def test_private_modules_are_imported_where_there_are_no_others(thing):
 
 def test_a_folder_that_pip_left_behind_is_no_distribution(tmp_path):
     (tmp_path / "~hing-1.0.dist-info").mkdir()
-    assert installed([tmp_path], at_hand()[0]) == ()
+    assert installed([tmp_path], host()) == ()

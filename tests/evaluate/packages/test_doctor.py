@@ -1,6 +1,7 @@
-"""Packages that do one thing each, in real environments of every free-threaded build at hand and its counterpart."""
+"""Packages that do one thing each, in real environments of a free-threaded build and its counterpart."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -13,12 +14,14 @@ from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
 from gilscope.toolkit.evaluate.views.doctor import document, plain
 from gilscope.toolkit.evaluate.views.explain_package import explain
 from gilscope.toolkit.report.terminal import render
-from tests.evaluate.places import Site, at_hand, build_called, one_of_each
+from tests.conformance.builds import found, host
+from tests.evaluate.places import Site
 from tests.evaluate.views.test_schemas import valid
 from tests.patience import PATIENCE
+from tests.shared import once
 
-FREE_THREADED = one_of_each(free_threaded=(True,))
-HANGING = (4.0, 30.0, 120.0)  # for what does not: more where a busy machine has not let it get there
+ON_FREE = pytest.mark.builds("free")
+HANGING = (1.0, 10.0, 60.0, PATIENCE)   # seconds for what hangs: more where a busy machine has not let it get there
 
 
 def package(name, text, *modules):
@@ -67,44 +70,43 @@ def filled(site, *, free_threaded):
     return site.scratch(**({"absent": "no wheel for this build"} if free_threaded else {}))
 
 
-@pytest.fixture(scope="module")
-def reports():
-    """Return what the doctor said, by label: it takes seconds, so once."""
-    return {}
+@pytest.fixture(scope="session")
+def report(build, variants, tmp_path_factory):
+    """Return what the doctor said on a build: it takes seconds, so once for all processes that run tests."""
+    counterpart = reference_of(build, found())
+    if counterpart is None:
+        pytest.skip(f"no build of {build.label} with a GIL")
+    libraries = {each.label: variants(each) for each in (build, counterpart)}
+
+    def make(folder):
+        sites = {each.label: Site(each, folder / each.label, libraries[each.label]) for each in (build, counterpart)}
+        scratches = {each.label: filled(sites[each.label], free_threaded=each.free_threaded)
+                     for each in (build, counterpart)}
+        request = EnvironmentRequest(requirements=("plain", "good", "lazy"))
+        seen = diagnosed(request, build, scratches, PATIENCE)
+        hanging = the_one_that_hangs(build, counterpart, folder, libraries)
+        told = replace(seen, findings=(*seen.findings, hanging))
+        (folder / "report").write_bytes(pickle.dumps(told))
+
+    return pickle.loads((once(tmp_path_factory, f"doctor-{build.label}", make) / "report").read_bytes())
 
 
-@pytest.fixture
-def report(reports, site, variants, tmp_path, monkeypatch):
-    def look(label):
-        if label not in reports:
-            build = build_called(label)
-            counterpart = reference_of(build, at_hand())
-            if counterpart is None:
-                pytest.skip(f"no build of {label} with a GIL")
-            scratches = {each.label: filled(site(each.label), free_threaded=each.free_threaded)
-                         for each in (build, counterpart)}
-            monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
-            request = EnvironmentRequest(requirements=("plain", "good", "lazy"))
-            (found,) = diagnose(request, [build], at_hand(), DoctorOptions(limit=PATIENCE, interpreters=True))
-            hanging = the_one_that_hangs(build, counterpart, tmp_path, variants, monkeypatch)
-            reports[label] = replace(found, findings=(*found.findings, hanging))
-        return reports[label]
-
-    return look
+def diagnosed(request, build, scratches, limit):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor, "prepare", lambda *_: scratches)
+        (seen,) = diagnose(request, [build], found(), DoctorOptions(limit=limit, interpreters=True))
+    return seen
 
 
-def the_one_that_hangs(build, counterpart, folder, variants, monkeypatch):
+def the_one_that_hangs(build, counterpart, folder, libraries):
     """Return what the doctor says of it alone, as it takes all the time that there is, several times."""
     scratches = {}
     for each in (build, counterpart):
-        site = Site(each, folder / f"hang-{each.label}", variants(each.label))
+        site = Site(each, folder / f"hang-{each.label}", libraries[each.label])
         site.add("hang", PACKAGES["hang"][0])
         scratches[each.label] = site.scratch()
-    monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
     for limit in HANGING:
-        options = DoctorOptions(limit=limit, interpreters=True)
-        (found,) = diagnose(EnvironmentRequest(requirements=("hang",)), [build], at_hand(), options)
-        (finding,) = found.findings
+        (finding,) = diagnosed(EnvironmentRequest(requirements=("hang",)), build, scratches, limit).findings
         if "while importing hang.hanging" in finding.verdict.reasons[0] and finding.seen.control.kind == "done":
             break
     return finding
@@ -114,89 +116,88 @@ def by_name(report):
     return {finding.name: finding for finding in report.findings}
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_every_package_is_called_what_it_is(report, label):
-    found = by_name(report(label))
+@ON_FREE
+def test_every_package_is_called_what_it_is(report):
+    named = by_name(report)
     expected = {name: status for name, (_, status, _) in PACKAGES.items()}
     expected |= {"fallback": Status.LOST, "absent": Status.NO_WHEEL}
-    assert {name: finding.verdict.status for name, finding in found.items()} == expected
-    assert report(label).blocked
+    assert {name: finding.verdict.status for name, finding in named.items()} == expected
+    assert report.blocked
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_interpreters_are_told_apart(report, label):
-    found = by_name(report(label))
+@ON_FREE
+def test_interpreters_are_told_apart(report):
+    named = by_name(report)
     expected = {name: status for name, (_, _, status) in PACKAGES.items()}
-    assert {name: finding.interpreters for name, finding in found.items() if name in expected} == expected
+    assert {name: finding.interpreters for name, finding in named.items() if name in expected} == expected
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_the_reasons_name_module_and_evidence(report, label):
-    found = by_name(report(label))
-    assert found["flips"].verdict.reasons == ("flips.multi_plain needs the GIL (seen by hook and import)",)
-    assert found["strange"].verdict.reasons == ("strange.strange needs the GIL (seen by import)",)
-    assert found["fallback"].verdict.reasons == ("fallback.multi_best: not in the wheel of this build",)
-    assert "crashed with SIGSEGV while importing crash.crashing" in found["crash"].verdict.reasons[0]
-    assert found["hang"].verdict.reasons[0].startswith(tuple(
+@ON_FREE
+def test_the_reasons_name_module_and_evidence(report):
+    named = by_name(report)
+    assert named["flips"].verdict.reasons == ("flips.multi_plain needs the GIL (seen by hook and import)",)
+    assert named["strange"].verdict.reasons == ("strange.strange needs the GIL (seen by import)",)
+    assert named["fallback"].verdict.reasons == ("fallback.multi_best: not in the wheel of this build",)
+    assert "crashed with SIGSEGV while importing crash.crashing" in named["crash"].verdict.reasons[0]
+    assert named["hang"].verdict.reasons[0].startswith(tuple(
         f"did not end within {limit:g} s while importing hang.hanging" for limit in HANGING))
-    assert found["needy"].verdict.reasons[-1] == "it needs absent, which is not there"
+    assert named["needy"].verdict.reasons[-1] == "it needs absent, which is not there"
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_all_culprits_stand_in_one_report_with_their_way(report, label):
-    text = render(document([report(label)]), width=200)
+@ON_FREE
+def test_all_culprits_stand_in_one_report_with_their_way(report):
+    text = render(document([report]), width=200)
     culprits = ("flips", "old", "lazy", "strange", "inner")
-    assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in culprits)
+    assert all(f"{name} 1.0 on {report.build.label} turns the GIL on" in text for name in culprits)
     assert "loaded through flips (flips/__init__.py:1)" in text
-    assert f"absent 1.0 on {label}: no wheel for this build\n" in text
+    assert f"absent 1.0 on {report.build.label}: no wheel for this build\n" in text
     assert "loaded through inner.use (inner/use.py:1)" in text
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_inner_modules_are_imported_where_the_package_asks_for_no_c_code(report, label):
-    found = by_name(report(label))
-    assert "inner.use" in found["inner"].seen.run.imported
-    assert "flips.other" not in found["flips"].seen.run.imported
+@ON_FREE
+def test_inner_modules_are_imported_where_the_package_asks_for_no_c_code(report):
+    named = by_name(report)
+    assert "inner.use" in named["inner"].seen.run.imported
+    assert "flips.other" not in named["flips"].seen.run.imported
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_nobody_is_blamed_before_the_standard_library_was_tried_alone(report, label):
-    found = by_name(report(label))
+@ON_FREE
+def test_nobody_is_blamed_before_the_standard_library_was_tried_alone(report):
+    named = by_name(report)
     for name in ("flips", "crash", "hang"):
-        control = found[name].seen.control
+        control = named[name].seen.control
         assert (control.kind, control.gil_on, control.failed) == ("done", False, ())
-    assert found["good"].seen.control is None
+    assert named["good"].seen.control is None
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_what_turns_the_gil_on_is_imported_again_with_it_forced_off(report, label):
-    found = by_name(report(label))
-    forced = found["flips"].seen.forced
-    assert (found["flips"].seen.run.gil_on, forced.gil_on, forced.imported) == (True, False, ("flips",))
-    assert found["good"].seen.forced is None
+@ON_FREE
+def test_what_turns_the_gil_on_is_imported_again_with_it_forced_off(report):
+    named = by_name(report)
+    forced = named["flips"].seen.forced
+    assert (named["flips"].seen.run.gil_on, forced.gil_on, forced.imported) == (True, False, ("flips",))
+    assert named["good"].seen.forced is None
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_what_interpreters_refuse_is_said_once(report, label):
-    text = render(document([report(label)]), width=200)
-    assert (f"swallows 1.0 on {label} loses its C code: swallows.multi_free supports no interpreter with its own GIL"
-            in text)
+@ON_FREE
+def test_what_interpreters_refuse_is_said_once(report):
+    text = render(document([report]), width=200)
+    assert (f"swallows 1.0 on {report.build.label} loses its C code: swallows.multi_free "
+            "supports no interpreter with its own GIL" in text)
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_explain_shows_one_package_alone(report, label):
-    text = render(explain([report(label)], "flips.multi_plain"))
+@ON_FREE
+def test_explain_shows_one_package_alone(report):
+    text = render(explain([report], "flips.multi_plain"))
     assert "flips 1.0" in text
     assert "TURNED THE GIL ON" in text
     assert "good" not in text
-    assert explain([report(label)], "nothing-of-that-name").sections == ()
+    assert explain([report], "nothing-of-that-name").sections == ()
 
 
-@pytest.mark.parametrize("label", FREE_THREADED)
-def test_json_has_the_same(report, label):
-    valid(plain([report(label)]), "doctor")
-    (build,) = json.loads(json.dumps(plain([report(label)])))["builds"]
+@ON_FREE
+def test_json_has_the_same(report):
+    valid(plain([report]), "doctor")
+    (build,) = json.loads(json.dumps(plain([report])))["builds"]
     flips = next(each for each in build["packages"] if each["name"] == "flips")
     assert (flips["status"], flips["blocks"]) == ("turns-gil-on", True)
     (culprit,) = flips["culprits"]
@@ -204,21 +205,18 @@ def test_json_has_the_same(report, label):
     assert flips["extensions"][0]["init"] == "multi-phase"
 
 
-@pytest.mark.parametrize("label", one_of_each(free_threaded=(False,)))
-def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fault(site, monkeypatch, label):
-    place = site(label)
+@pytest.mark.builds("gil")
+def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fault(site, build):
+    place = site(build)
     place.add("dates", package("dates", DATES, "multi_best"))
-    scratch = place.scratch()
-    monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
-    options = DoctorOptions(limit=PATIENCE, interpreters=True)
-    (found,) = diagnose(EnvironmentRequest(requirements=("dates",)), [build_called(label)], at_hand(), options)
-    (dates,) = found.findings
+    request = EnvironmentRequest(requirements=("dates",))
+    (dates,) = diagnosed(request, build, {build.label: place.scratch()}, PATIENCE).findings
     assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)
 
 
-@pytest.mark.parametrize("label", FREE_THREADED[:1])
-def test_what_was_asked_is_kept_until_the_packages_change(site, label):
-    place = site(label)
+@ON_FREE
+def test_what_was_asked_is_kept_until_the_packages_change(site, build):
+    place = site(build)
     place.add("good", PACKAGES["good"][0])
     scratch = place.scratch()
     told = [import_run(scratch.python, ImportRequest(roots=("good",)), memo=scratch.answers) for _ in range(2)]
@@ -232,7 +230,7 @@ def test_what_was_asked_is_kept_until_the_packages_change(site, label):
 
 
 def test_reference_is_the_same_version_with_a_gil():
-    build = at_hand()[0]
+    build = host()
     free = replace(build, label="3.77t", version="3.77.2", free_threaded=True)
     others = [replace(build, label=version, version=version, free_threaded=False)
               for version in ("3.76.2", "3.77.1", "3.77.2")]

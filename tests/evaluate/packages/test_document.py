@@ -11,9 +11,9 @@ from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_p
 from gilscope.toolkit.evaluate.views.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, HANG, THING, extension, load, run
-from tests.evaluate.places import at_hand
+from tests.fakes import make_build
 
-BUILD = replace(at_hand()[0], label="3.99t", free_threaded=True)
+BUILD = make_build("3.99t")
 COUNTERPART = replace(BUILD, label="3.99", free_threaded=False)
 
 

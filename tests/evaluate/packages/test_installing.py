@@ -32,7 +32,7 @@ from gilscope.toolkit.evaluate.packages.installing import (
     install_files,
     versions_in,
 )
-from tests.evaluate.places import build_called, one_of_each
+from tests.conformance import builds
 from tests.evaluate.wheels import make_wheel
 
 
@@ -48,10 +48,10 @@ def index(monkeypatch, tmp_path):
     return folder
 
 
-def one_that_has_pip(index, *, free_threaded):
+def one_that_has_pip(index, kind):
     """Return a build that comes with a pip; skip where there is none, as some distributors leave it out."""
-    builds = map(build_called, one_of_each(free_threaded=(free_threaded,)))
-    return next((each for each in builds if pip_of(each, index)), None) or pytest.skip("no such build with a pip")
+    found = (each for each in reversed(builds.chosen(kind)) if pip_of(each, index))
+    return next(found, None) or pytest.skip("no such build with a pip")
 
 
 def add_pure(folder, build, name, version="1.0"):
@@ -75,7 +75,7 @@ def test_requirements_of_one_package_for_different_pythons_are_all_tried():
 
 @pytest.mark.slow
 def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
-    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    gil, free = (one_that_has_pip(index, kind) for kind in builds.KINDS)
     add_pure(index, gil, "plain")
     for build in (gil, free):
         make_wheel(index, "both", "2.0", build, {"both.py": ""})
@@ -102,7 +102,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
 
 @pytest.mark.slow
 def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(index, tmp_path, monkeypatch):
-    gil = one_that_has_pip(index, free_threaded=False)
+    gil = one_that_has_pip(index, "gil")
     make_wheel(index, "needy", "1.0", gil, {"needy.py": ""}, needs=("sourced>=1", "beside"))
     make_wheel(index, "plain", "1.0", gil, {"plain.py": ""})
     for version in ("1.0", "2.0"):
@@ -119,7 +119,7 @@ def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(in
 
 
 def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, tmp_path):
-    gil = one_that_has_pip(index, free_threaded=False)
+    gil = one_that_has_pip(index, "gil")
     pip = pip_of(gil, tmp_path / "gil")
     assert make_environment(pip, gil) == ""
     assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
@@ -128,7 +128,7 @@ def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, 
 
 
 def test_index_that_does_not_answer_is_no_missing_wheel(index, monkeypatch, tmp_path):
-    gil = one_that_has_pip(index, free_threaded=False)
+    gil = one_that_has_pip(index, "gil")
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")   # nobody listens on the port of discard
     monkeypatch.setenv("PIP_RETRIES", "1")
@@ -147,7 +147,7 @@ def test_what_is_named_by_its_source(text, source):
 
 
 def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path):
-    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    gil, free = (one_that_has_pip(index, kind) for kind in builds.KINDS)
     gil = replace(gil, version="3.14.0")   # before its release a build vouches for nothing, and may be the one at hand
     files = [index / "a-1.0-py3-none-any.whl", index / "b-1.0-cp399-cp399-any.whl"]
     for file in files:
@@ -163,7 +163,7 @@ def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path)
 
 
 def test_wheels_of_yesterday_are_fetched_again(index, tmp_path):
-    gil = replace(one_that_has_pip(index, free_threaded=False), version="3.14.0")
+    gil = replace(one_that_has_pip(index, "gil"), version="3.14.0")
     store = WheelStore(gil)
     for name in ("old", "new"):
         (index / f"{name}-1.0-py3-none-any.whl").touch()
@@ -213,7 +213,7 @@ def module_in(folder):
 @pytest.fixture
 def published_and_own(index, tmp_path):
     """Return a build, and the wheel that a user has of a version of which the index has another one."""
-    gil = one_that_has_pip(index, free_threaded=False)
+    gil = one_that_has_pip(index, "gil")
     make_wheel(index, "thing", "1.0", gil, {"thing.py": "published\n"})
     (tmp_path / "own").mkdir()
     return gil, make_wheel(tmp_path / "own", "thing", "1.0", gil, {"thing.py": "own\n"})
@@ -242,7 +242,7 @@ def test_local_file_takes_the_place_of_what_the_index_gave(published_and_own, tm
 
 
 def test_environment_of_local_files_alone_asks_no_index(index, tmp_path):
-    gil = one_that_has_pip(index, free_threaded=False)
+    gil = one_that_has_pip(index, "gil")
     assert fill(tmp_path / "first", gil, [], None, sdists=False) == {}
     assert fill(tmp_path / "second", gil, [], ChosenVersions(), sdists=False) == {}
     assert versions(tmp_path / "second", gil) == {}

@@ -11,7 +11,7 @@ from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages import fetch_wheels, installing, scratch
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, prepare
-from tests.evaluate.places import at_hand
+from tests.conformance.builds import host
 
 
 class Installer:
@@ -55,7 +55,7 @@ def make_python(folder):
 
 
 def builds(*labels):
-    base = at_hand()[0]
+    base = host()
     return [replace(base, label=label, version=label.rstrip("t") + (".0rc1" if label.startswith("3.15") else ".2"),
                     free_threaded=label.endswith("t")) for label in labels]
 

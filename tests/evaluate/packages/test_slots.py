@@ -1,4 +1,4 @@
-"""What the slots of extension modules say, and that importing them does just that, on every build at hand."""
+"""What the slots of extension modules say, and that importing them does just that."""
 
 import shutil
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run, interpreter_runs, read_extensions
-from tests.evaluate.places import build_called, one_of_each, version
+from tests.evaluate.places import version
 
-BUILDS = one_of_each()
+BOTH = pytest.mark.builds("gil", "free")
 
 
 @dataclass(frozen=True)
@@ -57,31 +57,29 @@ def gil_of(expected, build):
 def files(tmp_path, variants):
     """Return name and file of extension modules, all copies of the one library."""
 
-    def copies(label, names):
+    def copies(build, names):
         made = []
         for name in names:
             target = tmp_path / f"{name}.so"
-            shutil.copy(variants(label), target)
+            shutil.copy(variants(build), target)
             made.append((name, str(target)))
         return made
 
     return copies
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_slots_are_read_as_they_were_written(label, files):
-    build = build_called(label)
+@BOTH
+def test_slots_are_read_as_they_were_written(build, files):
     expected = expected_on(build)
-    found = read_extensions(Path(build.executable), files(label, expected))
+    found = read_extensions(Path(build.executable), files(build, expected))
     assert {each.name: (each.problem, each.init, each.gil, each.interpreters) for each in found} == {
         name: ("", what.init, gil_of(what, build), what.interpreters) for name, what in expected.items()}
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_importing_does_what_the_slots_say(label, files, tmp_path):
-    build = build_called(label)
+@BOTH
+def test_importing_does_what_the_slots_say(build, files, tmp_path):
     expected = expected_on(build)
-    files(label, expected)
+    files(build, expected)
     run = import_run(Path(build.executable), ImportRequest(roots=tuple(expected)), path=[str(tmp_path)])
     assert (run.kind, run.failed) == ("done", ())
     seen = {load.name: load.gil for load in run.loads if load.name in expected}
@@ -90,21 +88,19 @@ def test_importing_does_what_the_slots_say(label, files, tmp_path):
     assert flipped == (["multi_plain"] if build.free_threaded else [])   # the first that needs it; then it stays on
 
 
-@pytest.mark.parametrize("label", one_of_each(free_threaded=(True,)))
-def test_one_run_with_the_gil_forced_off_names_every_culprit(label, files, tmp_path):
-    build = build_called(label)
-    files(label, EXPECTED)
+@pytest.mark.builds("free")
+def test_one_run_with_the_gil_forced_off_names_every_culprit(build, files, tmp_path):
+    files(build, EXPECTED)
     run = import_run(Path(build.executable), ImportRequest(roots=tuple(EXPECTED)), path=[str(tmp_path)], force_off=True)
     assert run.gil_on is False
     assert {load.name for load in run.loads if load.gil == "used" and load.name in EXPECTED} == {
         name for name, what in EXPECTED.items() if what.gil != "not-used"}
 
 
-@pytest.mark.parametrize("label", BUILDS)
-def test_interpreters_load_what_says_that_it_supports_their_own_gil(label, files, tmp_path):
-    build = build_called(label)
+@BOTH
+def test_interpreters_load_what_says_that_it_supports_their_own_gil(build, files, tmp_path):
     expected = expected_on(build)
-    files(label, expected)
+    files(build, expected)
     first, *_ = runs = interpreter_runs(Path(build.executable), ImportRequest(roots=tuple(expected)),
                                         path=[str(tmp_path)])
     assert [run.kind for run in runs] == ["done"] * 3
@@ -125,13 +121,11 @@ BREAKS = {
 }
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("label", BUILDS)
-def test_a_hook_that_breaks_is_an_answer_and_costs_its_file_alone(label, files, tmp_path):
-    build = build_called(label)
+@BOTH
+def test_a_hook_that_breaks_is_an_answer_and_costs_its_file_alone(build, files, tmp_path):
     named = {**BREAKS, **({"export_no_abi": "no Py_mod_abi"} if version(build) >= (3, 15) else {})}
     (tmp_path / "empty.so").write_bytes(b"no library at all")
-    asked = [*files(label, named), ("empty", str(tmp_path / "empty.so")), *files(label, ["multi_best"])]
+    asked = [*files(build, named), ("empty", str(tmp_path / "empty.so")), *files(build, ["multi_best"])]
     for limit in LIMITS:
         found = {each.name: each for each in read_extensions(Path(build.executable), asked, limit=limit)}
         if [name for name, each in found.items() if "did not return" in each.problem] == ["hook_hangs"]:

@@ -30,7 +30,7 @@ from gilscope.toolkit.evaluate.wheels.files import (
     read_all,
 )
 from gilscope.toolkit.evaluate.wheels.rules import set_findings, wheel_findings
-from tests.evaluate.places import at_hand
+from tests.conformance.builds import host
 from tests.evaluate.planted_wheels import FREE_BYTES, GIL_BYTES, WheelKit
 
 
@@ -41,7 +41,7 @@ def kit(tmp_path):
 
 
 def build(label):
-    base = at_hand()[0]
+    base = host()
     return replace(base, label=label, version=f"{label.rstrip('t')}.2", free_threaded=label.endswith("t"))
 
 
@@ -80,11 +80,11 @@ def test_other_files_have_no_suffix(name):
     assert suffix_of(name) is None
 
 
-@pytest.mark.parametrize("each", at_hand(), ids=lambda each: each.label)
-def test_suffixes_agree_with_those_that_each_build_looks_for(each):
+@pytest.mark.builds("gil", "free")
+def test_suffixes_agree_with_those_that_each_build_looks_for(build):
     script = "import _imp, json; print(json.dumps(_imp.extension_suffixes()))"
-    asked = subprocess.run([each.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
-    kind = BuildKind(int(each.minor.partition(".")[2]), each.free_threaded)
+    asked = subprocess.run([build.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    kind = BuildKind(int(build.minor.partition(".")[2]), build.free_threaded)
     own = json.loads(asked.stdout)
     every = {*own, ".abi3.so", ".abi3t.so", ".cpython-314-x86_64-linux-gnu.so",
                                    ".cpython-314t-x86_64-linux-gnu.so"}

@@ -43,7 +43,6 @@ from tests.evaluate.made_up import (
     report,
     suite,
 )
-from tests.evaluate.places import compiled
 from tests.fakes import make_build
 
 APP = """
@@ -71,7 +70,7 @@ BUSY = replace(QUIET, doubts=("something else is running",))
 
 
 @pytest.fixture
-def compare(pair, libraries, tmp_path, monkeypatch):
+def compare(pair, variants, tmp_path, monkeypatch):
     """Give a function that compares a project, whose extension module turns the GIL on, on both builds."""
     monkeypatch.setattr(workload, "PASS_SECONDS", 0.01)
     monkeypatch.setattr(workload, "MOST_ROUNDS", 3)
@@ -87,7 +86,7 @@ def compare(pair, libraries, tmp_path, monkeypatch):
     for build in pair:
         folder = tmp_path / build.label
         folder.mkdir()
-        (folder / "single_plain.so").write_bytes(compiled(build, libraries).read_bytes())
+        (folder / "single_plain.so").write_bytes(variants(build).read_bytes())
         run_sites[build.label] = RunSite(build=build.label, python=Path(build.executable), folders=(folder, tmp_path))
 
     def go(name, *, left=1000.0):

@@ -1,4 +1,4 @@
-"""What one more worker takes: measured on every build, and the words for it."""
+"""What one more worker takes: measured on real builds, and the words for it."""
 
 import sys
 from dataclasses import replace
@@ -25,7 +25,6 @@ from tests.evaluate.made_up import (
     spread,
     workers,
 )
-from tests.evaluate.places import build_called, one_of_each, version
 from tests.patience import PATIENCE
 
 # In an interpreter, where no signal handler can be set, it takes the process along.
@@ -55,8 +54,8 @@ def _fewest_rounds(monkeypatch):
 
 @pytest.fixture
 def place(site):
-    def make(label):
-        made = site(label)
+    def make(build):
+        made = site(build)
         for name, files in PLACES.items():
             made.add(name, files)
         return made.scratch().python
@@ -64,9 +63,9 @@ def place(site):
     return make
 
 
-@pytest.mark.parametrize("label", one_of_each())
-def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, label):
-    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"], limit=PATIENCE)
+@pytest.mark.builds("gil", "free")
+def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, build):
+    found = measure_workers(place(build), ["good", "falls", "refuses", "above", "absent"], limit=PATIENCE)
     assert found.modules == ("good", "falls")
     assert [name for name, _ in found.refused] == ["refuses", "above"]
     assert all("module old.single_plain does not support loading in subinterpreters" in why for _, why in found.refused)
@@ -76,13 +75,9 @@ def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place,
     assert found.interpreter.memory is None or found.interpreter.memory > found.bare.memory > 0
 
 
-NEWEST = max((label for label in one_of_each(free_threaded=(False,))), key=lambda label: version(build_called(label)),
-             default=None)
-
-
-@pytest.mark.skipif(NEWEST is None, reason="no build with a GIL")
-def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, monkeypatch):
-    python = place(NEWEST)
+@pytest.mark.builds("gil")
+def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, build, monkeypatch):
+    python = place(build)
     found = measure_workers(python, ["deadly"], limit=PATIENCE)
     assert found == InterpretersCrashed(reason="crashed with SIGSEGV")
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too

@@ -27,6 +27,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.evaluate.views import doctor
 from gilscope.toolkit.evaluate.views.json_document import plain
+from tests.conformance import builds
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import (
     CLEAN,
@@ -44,7 +45,6 @@ from tests.evaluate.made_up import (
     suite,
     workers,
 )
-from tests.evaluate.places import at_hand, build_called, one_of_each
 from tests.report.test_as_json import closed
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -176,16 +176,15 @@ dependencies = []
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (FREE := one_of_each(free_threaded=(True,))), reason="no build without a GIL was found")
-def test_json_of_a_project_that_was_evaluated_fits_its_schema(tmp_path, monkeypatch):
+@pytest.mark.builds("free")
+def test_json_of_a_project_that_was_evaluated_fits_its_schema(build, tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
     project = tmp_path / "tiny"
     project.mkdir()
     (project / "pyproject.toml").write_text(PROJECT)
     (project / "tiny.py").write_text("def work():\n    return sum(range(10_000))\n")
-    build = build_called(FREE[-1])
     request = EvaluationRequest(path=project, workload="tiny:work", budget=20.0, offline=True)
-    found = plain(Evaluator(request, (build,), at_hand(), print).run())
+    found = plain(Evaluator(request, (build,), builds.found(), print).run())
     valid(found, "evaluate")
     assert {each["target"] for each in found["conclusions"]} >= {build.label}
     assert found["answer"]["target"] == build.label

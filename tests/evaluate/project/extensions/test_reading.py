@@ -5,9 +5,10 @@ import pytest
 from gilscope.toolkit.evaluate.project.extensions.active_lines import active_texts
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import source_of
-from tests.evaluate.places import COMPILER, at_hand
+from tests.evaluate.places import COMPILER
 
-pytestmark = pytest.mark.newest
+pytestmark = [pytest.mark.newest, pytest.mark.builds("free")]
+NEEDS_COMPILER = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
 SETUP = "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('a', ['{}'])])\n"
 BRANCHES = """#include <Python.h>
@@ -29,14 +30,7 @@ int other;
 """
 
 
-@pytest.fixture
-def build():
-    found = next((each for each in at_hand() if each.free_threaded), None)
-    if found is None or COMPILER is None:
-        pytest.skip("no free-threaded build at hand, or no compiler")
-    return found
-
-
+@NEEDS_COMPILER
 def test_branches_that_the_compiler_leaves_out_are_blank(build):
     sources = {"src/a.c": BRANCHES, "src/own.h": "#define OWN 2\n#ifdef PYPY_VERSION\nint pypy;\n#endif\nint here;\n",
                "src/alone.h": "int alone;\n"}
@@ -48,6 +42,7 @@ def test_branches_that_the_compiler_leaves_out_are_blank(build):
     assert [line for line in seen["src/own.h"].split("\n") if line.startswith("int")] == ["int here;"]
 
 
+@NEEDS_COMPILER
 def test_header_of_the_system_comes_before_a_projects_own_for_other_compilers(build):
     own = '#ifdef OTHER\n#include "other/stdint.h"\n#endif\n#include "own/b.h"\n'
     sources = {"a.c": f"#include <Python.h>\n{own}int a;\n",
@@ -55,11 +50,13 @@ def test_header_of_the_system_comes_before_a_projects_own_for_other_compilers(bu
     assert {"a.c", "own/b.h"} <= active_texts(sources, build.executable).keys()
 
 
+@NEEDS_COMPILER
 def test_what_cannot_be_preprocessed_is_read_whole(build):
     assert active_texts({"a.c": "#error never\nint a;\n"}, build.executable) == {}
     assert active_texts({"a.c": "int a;\n"}, "/no/such/python") == {}
 
 
+@NEEDS_COMPILER
 def test_places_of_what_is_not_compiled_are_no_places(build, tmp_path):
     pytest.importorskip("tree_sitter")
     (tmp_path / "setup.py").write_text(SETUP.format("a.c"))
@@ -116,6 +113,7 @@ def test_c_that_people_wrote_is_read_whatever_it_says_of_cython(text, tmp_path):
     assert [each.generated for each in find_extensions(tmp_path).sources] == [False]
 
 
+@NEEDS_COMPILER
 def test_branches_follow_the_macros_that_the_project_defines(build, tmp_path):
     pytest.importorskip("tree_sitter")
     (tmp_path / "a.c").write_text(
@@ -131,6 +129,7 @@ def test_branches_follow_the_macros_that_the_project_defines(build, tmp_path):
         assert [each.line for each in source.remarks] == lines
 
 
+@NEEDS_COMPILER
 @pytest.mark.parametrize(("include", "read"), [
     ('#include "part.c"\n', ["part.c"]), ('#ifdef NOWHERE_DEFINED\n#include "part.c"\n#endif\n', [])])
 def test_file_that_only_an_inactive_branch_includes_is_not_read(build, tmp_path, include, read):
