@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.store import load_run
-from tests.conformance.builds import ROOT
+from tests.conformance.builds import ROOT, found
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
@@ -205,15 +205,11 @@ def test_threads_of_the_project_are_watched(installed, project):
 
 @pytest.mark.slow
 @pytest.mark.network
-def test_project_is_evaluated(installed, project):
-    from tests.evaluate.places import at_hand, one_of_each
-
-    if not one_of_each(free_threaded=(True,)):
-        pytest.skip("no free-threaded build")
-    builds = [word for build in at_hand() for word in ("--build", f"{build.label}={build.executable}")]
-    target = next(build.label for build in at_hand() if build.label in one_of_each(free_threaded=(True,)))
+@pytest.mark.builds("free")
+def test_project_is_evaluated(installed, project, build):
+    builds = [word for each in found() for word in ("--build", f"{each.label}={each.executable}")]
     done = installed.call(project, "-m", "gilscope", "evaluate", ".", "--workload", "shop.app:request", *builds,
-                          "--builds", target, "--budget", "8m", expect=None)
+                          "--builds", build.label, "--budget", "8m", expect=None)
     assert " 2/2 " in done.stdout
     assert "the workload failed" not in done.stdout
     assert "toolkit/own.py:6: guard Total.value with a lock" in done.stdout
