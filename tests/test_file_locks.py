@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.file_locks import lock, locked, try_lock
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -29,9 +30,9 @@ def test_a_lock_is_waited_for(tmp_path):
     with locked(tmp_path / "folder" / "lock", pytest.fail):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.wait(120)
+        assert waiting.wait(PATIENCE)
         assert not entered
-    thread.join(120)
+    thread.join(PATIENCE)
     assert entered
 
 

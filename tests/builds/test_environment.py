@@ -16,6 +16,7 @@ from gilscope.toolkit.builds.environment import build_environment, harness_path
 from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem, InstallProblemKind
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
+from tests.patience import PATIENCE
 
 REAL = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
@@ -227,7 +228,7 @@ def test_two_at_once_make_one_environment(build, installer, monkeypatch):
         found = ready(*arguments)
         if threading.get_ident() not in first_looks:
             first_looks.add(threading.get_ident())
-            both.wait(120)  # neither sees the other's work before both have looked
+            both.wait(PATIENCE)  # neither sees the other's work before both have looked
         return found
 
     monkeypatch.setattr(environment, "_ready", look_together)
@@ -235,7 +236,7 @@ def test_two_at_once_make_one_environment(build, installer, monkeypatch):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(PATIENCE)
     assert [words[1] for words in installer.commands] == ["venv", "pip"]
 
 

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from gilscope.toolkit.builds.install import PythonInstallRequest, install
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 
 PAIR = [PythonRequest("3.99", free_threaded=False), PythonRequest("3.99", free_threaded=True)]
 
@@ -71,7 +74,7 @@ def left_behind():
 
 def next_bytes(reader):
     """Wait for the other end of a pipe: its bytes, b"" once everybody there has ended."""
-    assert select.select([reader], [], [], 120)[0], "nothing came within 120 s"
+    assert select.select([reader], [], [], PATIENCE)[0], "nothing came"
     return os.read(reader, 100)
 
 
@@ -144,7 +147,7 @@ def test_an_interrupted_build_ends_its_processes_and_leaves_nothing(home):
     process.send_signal(signal.SIGINT)
     assert next_bytes(reader) == b""
     os.close(reader)
-    assert process.wait(120) != 0
+    assert process.wait(PATIENCE) != 0
     assert left_behind() == []
 
 
@@ -222,6 +225,26 @@ def test_a_tarball_is_installed_once(home):
     assert all("built in" in line for line in install(request, lambda _: None).lines)
     again = install(request, pytest.fail)
     assert [line.split(":")[0] for line in again.lines] == ["3.99 is installed already", "3.99t is installed already"]
+
+
+def test_of_two_installations_at_once_one_builds_and_the_other_takes_it(home):
+    steps, met = [], threading.Event()
+
+    def report(step):
+        steps.append(step.what)
+        if step.what.startswith("waiting") or steps.count("3.99: configure") == 2:
+            met.set()
+        elif step.what == "3.99: configure":
+            assert met.wait(PATIENCE)
+
+    request = PythonInstallRequest(names=("3.99",), tarball=tarball(home))
+    with ThreadPoolExecutor(2) as threads:
+        both = [threads.submit(install, request, report) for _ in range(2)]
+        outcomes = [each.result(PATIENCE) for each in both]
+    assert steps.count("3.99: configure") == 1
+    assert [Path(entry.executable).name for entry in installed()] == ["python3.99"]
+    assert all(len(each.lines) == 1 for each in outcomes)
+    assert left_behind() == []
 
 
 def test_a_tarball_needs_versions(home):

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report import progress
+from tests.patience import PATIENCE
 
 CELL = Cell(
     build="3.14t-from-a-folder", workload="a_workload_with_a_long_name", runner="processes-forkserver", workers=16)
@@ -90,7 +91,7 @@ def lines_of(count, monkeypatch, **options):
     with progress.ProgressReporter(say, **options) as reporter:
         reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
-        assert enough.wait(30), lines
+        assert enough.wait(PATIENCE), lines
     return lines
 
 
@@ -118,7 +119,7 @@ def test_bar_goes_on_while_one_call_takes_long(monkeypatch):
     with progress.ProgressReporter(print, 3600.0) as reporter:
         reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
-        assert drawn.wait(30)
+        assert drawn.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(1, 4.5), (4, 5), (60, 73)])

@@ -2,11 +2,14 @@
 
 import html
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,11 +17,14 @@ from gilscope import __version__
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.site import _about, described_work
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.file_locks import try_lock
+from gilscope.toolkit.site import making
 from gilscope.toolkit.site.making import MARKER, SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.units import format_seconds
 from gilscope.workloads import catalog
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
 pytestmark = pytest.mark.newest
@@ -249,6 +255,39 @@ def test_first_page_is_opened_or_it_is_said_that_there_is_no_browser(tmp_path, m
     assert main(["site", str(EXAMPLE / "own-function"), "--out", str(home.parent), "--open"]) == 0
     assert asked == [home.as_uri()]
     assert ("found no browser" in capsys.readouterr().err) is not there
+
+
+def test_site_that_was_made_meanwhile_is_replaced_whole(tmp_path, monkeypatch):
+    out, write = tmp_path / "site", making._write
+
+    def write_while_another_is_made(*arguments):
+        monkeypatch.setattr(making, "_write", write)
+        problems = write(*arguments)
+        made(out, EXAMPLE / "first-look")
+        return problems
+
+    monkeypatch.setattr(making, "_write", write_while_another_is_made)
+    made(out, EXAMPLE / "own-function")
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == set(json.loads((out / MARKER).read_text())["files"])
+    assert (out / "run-own-function.html").exists()
+
+
+def test_site_waits_until_another_has_been_put_in_its_place(tmp_path):
+    out, waits = tmp_path / "site", threading.Event()
+    out.mkdir()
+    with ThreadPoolExecutor(1) as threads:
+        folder = os.open(out, os.O_RDONLY)
+        assert try_lock(folder)
+        try:
+            making_it = threads.submit(
+                made, out, EXAMPLE / "own-function", say=lambda said: waits.set() if "waiting" in said else None)
+            assert waits.wait(PATIENCE)
+            assert not [*out.iterdir()]
+        finally:
+            os.close(folder)
+        assert making_it.result(PATIENCE) == []
+    assert (out / "index.html").exists()
 
 
 @pytest.mark.parametrize("content", [None, "{}", "[", '{"schema": "other/1", "files": []}'])

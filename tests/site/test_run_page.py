@@ -156,7 +156,7 @@ def markup_of(texts):
     found = {tag for tag, _ in page.tags} - {tag for tag, _ in ours.tags} - {"code"}
     found |= {name for _, attrs in page.tags for name in attrs} - {name for _, attrs in ours.tags for name in attrs} - {
         "title"}
-    found |= {link for link in page.links() if "evil" in link or "script:" in link}
+    found |= {link for link in map(str, page.links()) if "evil" in link or "script:" in link}
     if "{{ 7 * 7 }}" in texts and "{{ 7 * 7 }}" not in page.text:
         found.add("{{ 7 * 7 }} is calculated")
     return found

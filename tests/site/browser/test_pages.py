@@ -10,7 +10,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.site.single.waits import MOST_THREADS
-from tests.site.browser.opened import SCHEMES, SIZES, opened
+from tests.site.browser.opened import VIEWS, opened
+from tests.shared import once
 from tests.site.made import EXAMPLE
 from tests.site.pages import PAGES
 from tests.site.test_single import HOSTILE, race_of, verdict_of, waits_of
@@ -22,15 +23,15 @@ HOSTILE_PAGES = {"race": race_of, "verdict": verdict_of, "waits": waits_of}
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Return the files of all pages by their names."""
-    folder = tmp_path_factory.mktemp("pages")
-    files = {name: folder / f"{name}.html" for name in PAGES}
-    for name, file in files.items():
-        file.write_text(PAGES[name](), encoding="utf-8")
-    return files
+    def make(folder):
+        for name, page in PAGES.items():
+            (folder / f"{name}.html").write_text(page(), encoding="utf-8")
+
+    folder = once(tmp_path_factory, "single-pages", make)
+    return {name: folder / f"{name}.html" for name in PAGES}
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "scheme"), VIEWS)
 @pytest.mark.parametrize("name", PAGES)
 def test_page_opens_and_anybody_can_read_it(chromium, pages, name, size, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
@@ -50,9 +51,10 @@ def test_links_and_pictures_lead_somewhere(chromium, pages, name):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Return the folder of the site of all examples."""
-    out = tmp_path_factory.mktemp("example") / "site"
-    assert main(["site", str(EXAMPLE), "--out", str(out)]) == 0
-    return out
+    def make(folder):
+        assert main(["site", str(EXAMPLE), "--out", str(folder / "site")]) == 0
+
+    return once(tmp_path_factory, "example-site", make) / "site"
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])

@@ -21,7 +21,8 @@ from gilscope.toolkit.site.scale_answers import find_answers
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import load_run
 from tests.scale.test_values import ANSWERS
-from tests.site.browser.opened import SCHEMES, SIZES, opened
+from tests.shared import once
+from tests.site.browser.opened import VIEWS, opened
 from tests.site.made import EXAMPLE, KINDS, broken_links
 from tests.site.test_scale_answers import write
 
@@ -32,14 +33,15 @@ RUNS = ("first-look", "second-worker", "own-function")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A site of three runs of two machines, one of them with a starved and a failed cell, an experiment, answers."""
-    folder = tmp_path_factory.mktemp("site")
-    out = folder / "site"
-    answers = [str(write(folder / f"{kind}.json", answer)) for kind, answer in ANSWERS.items()]
-    make_site(SiteRequest(sources=find_sources([
-        f"one={EXAMPLE / RUNS[0]}", f"two={EXAMPLE / RUNS[1]}", f"two={EXAMPLE / RUNS[2]}",
-        f"one={EXAMPLE}/experiments",
-    ]), answers=find_answers(answers), title="Results", kinds=KINDS, python=sys.executable, describe=_about), out)
-    return out
+    def make(folder):
+        answers = [str(write(folder / f"{kind}.json", answer)) for kind, answer in ANSWERS.items()]
+        make_site(SiteRequest(sources=find_sources([
+            f"one={EXAMPLE / RUNS[0]}", f"two={EXAMPLE / RUNS[1]}", f"two={EXAMPLE / RUNS[2]}",
+            f"one={EXAMPLE}/experiments",
+        ]), answers=find_answers(answers), title="Results", kinds=KINDS, python=sys.executable, describe=_about),
+            folder / "site")
+
+    return once(tmp_path_factory, "site-of-two-machines", make) / "site"
 
 
 def pages(folder):
@@ -52,8 +54,7 @@ def test_links_resolve(site):
     assert not broken_links(site)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "scheme"), VIEWS)
 def test_pages_open_and_anybody_can_read_them(chromium, site, size, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     for path in pages(site):
