@@ -9,11 +9,10 @@ import signal
 from dataclasses import dataclass
 
 from gilscope.toolkit import cli
-from tests.conftest import SEED
+from tests.patience import PATIENCE
 
-# The same cases each time, unless a seed is given: `make test-faults` does, and prints it.
-CHOSEN = os.environ.get("GILSCOPE_FAULTS_SEED", str(SEED))
-SECONDS = 60   # a single call takes one or two
+# The same cases each time, unless a seed is given: `make nightly` does, and prints it.
+CHOSEN = os.environ.get("GILSCOPE_SEED", "20261122")
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")   # what a terminal obeys, but line ends
 
 
@@ -38,7 +37,7 @@ class Called:
 def call(*words):
     """Run `gilscope WORDS` and return what came of it; raises what no user may see."""
     out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), limited(SECONDS):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), limited():
         try:
             code = cli.main(list(words))
         except SystemExit as left:
@@ -47,12 +46,12 @@ def call(*words):
 
 
 @contextlib.contextmanager
-def limited(seconds):
+def limited():
     def ended(*_):
         raise HangingError
 
     earlier = signal.signal(signal.SIGALRM, ended)
-    signal.alarm(seconds)
+    signal.alarm(int(PATIENCE))
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ import pytest
 from tests.faults.calling import CHOSEN, call, draw, faults_of
 from tests.faults.damage import SOURCES, damage
 
-BATCH, BATCHES = 25, 40   # 1,000 cases
+BATCH, BATCHES = 25, 40   # 1,000 cases; the first batch every time
 NUMBERS = ("time", "cpu_time", "speedup", "cpu_inflation", "efficiency", "value", "values", "metrics", "floors")
 
 
@@ -31,8 +31,7 @@ def numbers_of(text):
 
 
 @pytest.mark.newest
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", [0, *(pytest.param(batch, marks=pytest.mark.nightly) for batch in range(1, BATCHES))])
 def test_damaged_run_is_refused_or_says_what_it_said(batch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = []

@@ -30,11 +30,16 @@ from gilscope.toolkit.report.progress import ProgressReporter
 from tests.faults.hostile_texts import TEXTS, UNSEEN, filled, is_safe
 from tests.report.figures import FIGURES
 
-pytestmark = [pytest.mark.newest, pytest.mark.sample(12)]
+pytestmark = pytest.mark.newest
 
 CLOSED = {(VerdictWord, "word"): "faster", (Race, "kind"): RaceKind.LOST_UPDATE}   # one of a few words, which are ours
 WIDE = 300_000   # characters: nothing is wrapped
-ALL = pytest.mark.parametrize("hostile", TEXTS.values(), ids=TEXTS)
+# Of each kind one; the others are `slow`, as are those that take long.
+FAST = {
+    "colours", "C1 controls", "bidi override", "line separators", "a line", "an old command", "escapes of commands",
+    "a table", "markup", "tags", "links", "fences", "mathematics", "bytes of no text", "control characters", "blanks"}
+ALL = pytest.mark.parametrize("hostile", [
+    pytest.param(text, id=name, marks=() if name in FAST else pytest.mark.slow) for name, text in TEXTS.items()])
 SGR = r"\x1b\[[0-9;]*m"
 
 
@@ -269,8 +274,8 @@ def with_texts(value, text):
     return text if isinstance(value, str) else value
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [
+    name if name == "bars" else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES])
 def test_figures_as_they_are_drawn(name, tmp_path):
     pytest.importorskip("matplotlib")
     hostile = "".join(TEXTS[each] for each in ("mathematics", "tags", "colours", "bidi override", "bytes of no text"))

@@ -97,9 +97,11 @@ DESTROYS = """
 """
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("options", [(), ("--confirm", "1"), ("--json", "found.json")])
-@pytest.mark.parametrize("kind", ["pipe", "zeroes", "folder", "junk", "nothing"])
+@pytest.mark.parametrize(("kind", "options"), [
+    ("pipe", ()), ("junk", ("--json", "found.json")),
+    *(pytest.param(kind, options, marks=pytest.mark.slow) for kind, options in (
+        ("zeroes", ("--json", "found.json")), ("folder", ("--confirm", "1")), ("nothing", ()),
+        ("nothing", ("--confirm", "1")), ("junk", ("--confirm", "1"))))])
 def test_a_program_that_destroys_what_was_found_is_told_of_and_not_waited_for(kind, options, tmp_path, monkeypatch):
     (tmp_path / "program.py").write_text(textwrap.dedent(DESTROYS))
     (tmp_path / "tmp").mkdir()
@@ -137,8 +139,8 @@ NO_ROOM = """
 """
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(("limit", "size"), [("RLIMIT_FSIZE", "0"), ("RLIMIT_FSIZE", "300"), ("RLIMIT_NOFILE", "3")])
+@pytest.mark.parametrize(("limit", "size"), [
+    ("RLIMIT_FSIZE", "300"), ("RLIMIT_NOFILE", "3"), pytest.param("RLIMIT_FSIZE", "0", marks=pytest.mark.slow)])
 def test_a_race_for_which_there_is_no_room_is_told(limit, size, tmp_path):
     """Stands for a full disk, and for a program that has opened as many files as it may."""
     (tmp_path / "program.py").write_text(textwrap.dedent(NO_ROOM))
@@ -174,8 +176,9 @@ def check_page(file):
     assert "<b>" not in page
 
 
-@pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
 def test_gil(folder):
+    if reason := preload.unavailable():
+        pytest.skip(reason)
     code, out, err = call(folder, "gil", "--trace", "t.json", "--html", "g.html", program(folder))
     assert (code, out) == (0, "")
     assert "Where each thread's time went" in err

@@ -1,7 +1,6 @@
 """Hostile functions in one model: the cells beside it keep their values, and nothing of what they did stays."""
 
 import os
-import random
 import subprocess
 import sys
 
@@ -9,7 +8,6 @@ import pytest
 
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
-from tests.conftest import SEED
 from tests.faults.calling import RAW
 from tests.faults.commands import HOST, Disturbed
 from tests.faults.hostile_functions import FUNCTIONS, source
@@ -18,13 +16,12 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.newest
 
 ROUNDS = 2
-FULL = os.environ.get("GILSCOPE_FAULTS") == "full"
-QUICKER = sorted(name for name, each in FUNCTIONS.items() if not each.slow)
-CHOSEN = sorted(FUNCTIONS) if FULL else random.Random(f"{SEED} functions").sample(QUICKER, 3)
+OFTEN = {"os_exit_0", "fork_and_hang", "replaces_clocks"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("name", [
+    name if name in OFTEN else pytest.param(name, marks=pytest.mark.nightly) for name in FUNCTIONS])
 def test_hostile_function_costs_no_other_cell_its_values(name, tmp_path):
     hostile = FUNCTIONS[name]
     (tmp_path / "mine.py").write_text(source(name))

@@ -7,7 +7,7 @@ from gilscope.toolkit.commands.run.request import make_selection, make_settings
 from tests.faults.calling import CHOSEN, call, draw, everything_below, faults_of
 from tests.faults.junk import junk, spelled
 
-BATCH, BATCHES = 50, 40   # 2,000 cases
+BATCH, BATCHES = 50, 40   # 2,000 cases; the first batches every time
 WHOLE = ("report", "compare", "list_")   # commands that read at most; of others the parser and the checks of options
 MAY_WRITE = ("--json", "--markdown", "--publish")
 
@@ -50,8 +50,8 @@ def only_checked(command, args):
 
 
 @pytest.mark.newest
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", [*range(4), *(
+    pytest.param(batch, marks=pytest.mark.nightly) for batch in range(4, BATCHES))])
 def test_junk_is_refused_in_a_sentence(batch, harmless):
     wrong = []
     for number in range(BATCH):

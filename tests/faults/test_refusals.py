@@ -36,10 +36,10 @@ def test_build_is_named_once():
 
 
 @pytest.mark.newest
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("words", [("--help",), ("run", "--help"), ("--version",), ("experiment", "run", "--help"),
-                                   ("--print-completion", "bash")])
-@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize(("words", "buffered"), [
+    (("run", "--help"), ""), (("--version",), "1"),
+    *(pytest.param(words, buffered, marks=pytest.mark.slow) for words, buffered in (
+        (("--help",), "1"), (("experiment", "run", "--help"), ""), (("--print-completion", "bash"), "1")))])
 def test_help_that_cannot_be_written_is_no_success(words, buffered):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,

@@ -110,7 +110,7 @@ def test_thread_of_an_earlier_test_counts_where_it_runs(project):
             shop.add()
         def test_uses_it():
             todo.put(shop.add)
-            done.get(timeout=60)
+            done.get()
         """})
     assert "A second thread ran the project's code in 1 of 3 tests." in place.test().output
 
