@@ -83,27 +83,3 @@ class Site:
     def scratch(self, **missing):
         return ScratchEnvironment(folder=self.folder, distributions=installed([self.site], self.build),
                                   missing={name: InstallProblem(reason) for name, reason in missing.items()})
-
-
-# --- transition: removed with the last user outside of tests/evaluate
-def at_hand():
-    return builds.found()
-
-
-def one_of_each(*, free_threaded=(False, True)):
-    first = {}
-    for build in at_hand():
-        if build.free_threaded in free_threaded:
-            first.setdefault((build.minor, build.free_threaded), build.label)
-    return list(first.values())
-
-
-def build_called(label):
-    return next(build for build in at_hand() if build.label == label)
-
-
-def compiled(build, folder):
-    target = folder / f"variants-{build.label}.so"
-    command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{headers(build)}", str(SOURCE), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=PATIENCE)
-    return target

@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import CLEAN, QUIET, conclude, finding, found, replace, report
-from tests.evaluate.places import COMPILER, INCLUDE, at_hand
+from tests.evaluate.places import COMPILER, headers
 
 CORPUS = ROOT / "tests" / "corpus" / "extensions"
 TRUTH = tomllib.loads((CORPUS / "truth.toml").read_text())
@@ -21,7 +21,7 @@ SUFFIXES = {"C": "c", "C++": "cpp", "Cython": "pyx"}
 DOUBTED = {"nodes": [("_nodes.c", 44)]}
 BUILT = OwnBuild(build="3.14t", report=report(replace(finding(), verdict=PackageVerdict(status=Status.READY))))
 
-pytestmark = pytest.mark.newest
+pytestmark = [pytest.mark.newest, pytest.mark.builds("free")]
 
 
 def extensions_of(name, variant, folder, build=None):
@@ -44,11 +44,6 @@ def places(extensions):
 
 def verdict(extensions):
     return conclude(found(own=BUILT), QUIET, CLEAN, extensions).word
-
-
-def headers(build):
-    """Return the folder of a build's headers."""
-    return subprocess.run([build.executable, "-c", INCLUDE], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_corpus_is_whole():
@@ -78,10 +73,7 @@ def test_repairs_are_ready(tmp_path):
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("variant", ["faulty", "repaired"])
 @pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if truth["language"] != "C++"])
-def test_projects_compile(name, variant, tmp_path):
-    build = next((each for each in at_hand() if each.label == "3.14t"), None)
-    if build is None:
-        pytest.skip("no 3.14t at hand")
+def test_projects_compile(name, variant, build, tmp_path):
     include = headers(build)
     source = CORPUS / name / variant / f"_{name}.{SUFFIXES[TRUTH[name]['language']]}"
     if source.suffix == ".pyx":
@@ -97,12 +89,11 @@ def test_projects_compile(name, variant, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["faulty", "repaired"])
 @pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if truth["language"] == "C++"])
-def test_cpp_projects_compile(name, variant, tmp_path):
+def test_cpp_projects_compile(name, variant, build, tmp_path):
     pybind11 = pytest.importorskip("pybind11")
     compiler = shutil.which("g++") or shutil.which("c++")
-    build = next((each for each in at_hand() if each.label == "3.14t"), None)
-    if build is None or compiler is None:
-        pytest.skip("no 3.14t at hand, or no compiler of C++")
+    if compiler is None:
+        pytest.skip("no compiler of C++")
     include = headers(build)
     done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", f"-I{include}", f"-I{pybind11.get_include()}",
                            str(CORPUS / name / variant / f"_{name}.cpp")], capture_output=True, text=True, check=False)
