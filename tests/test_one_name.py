@@ -15,6 +15,7 @@ import pytest
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT, found
 from tests.patience import PATIENCE
+from tests.shared import once
 
 pytestmark = pytest.mark.newest
 
@@ -78,7 +79,15 @@ TESTS = """
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     pytest.importorskip("setuptools", reason="makes the wheel")
-    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+    (made,) = once(tmp_path_factory, "wheel", lambda folder: build("wheel", ROOT, folder)).iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    pytest.importorskip("setuptools", reason="makes the sdist")
+    (made,) = once(tmp_path_factory, "sdist", lambda folder: build("sdist", ROOT, folder)).iterdir()
+    return made
 
 
 def build(target, source, folder):
@@ -102,14 +111,19 @@ def installed_files(name):
 class Installed:
     """An environment with gilscope's wheel in it, and the libraries of this one where they are asked for."""
 
-    def __init__(self, folder, wheel, libraries):
-        venv.create(folder, symlinks=True)
+    def __init__(self, folder):
         self.bin = folder / "bin"
         (self.site,) = folder.glob("lib/python3*/site-packages")
+
+    @classmethod
+    def make(cls, folder, wheel, libraries):
+        venv.create(folder, symlinks=True)
+        made = cls(folder)
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(self.site)
+            archive.extractall(made.site)
         for path in {path for name in libraries for path in installed_files(name)}:
-            (self.site / path.name).symlink_to(path)
+            (made.site / path.name).symlink_to(path)
+        return made
 
     def call(self, folder, *words, expect=0, **variables):
         # Nothing of the process that tests: no path, no options of its interpreter.
@@ -120,12 +134,10 @@ class Installed:
         return done
 
 
-
-
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("installed"), wheel,
-                     (*PYTEST, "rich", "markdown-it-py", "mdurl", "pyperf", "shtab"))
+    libraries = (*PYTEST, "rich", "markdown-it-py", "mdurl", "pyperf", "shtab")
+    return Installed(once(tmp_path_factory, "installed", lambda folder: Installed.make(folder, wheel, libraries)))
 
 
 @pytest.fixture
@@ -149,17 +161,17 @@ def test_wheel_holds_one_package(wheel):
     assert any(name.endswith("toolkit/race/pytest_/plugin.py") for name in zipfile.ZipFile(wheel).namelist())
 
 
-def test_sdist_makes_the_same_wheel(wheel, tmp_path):
-    shutil.unpack_archive(build("sdist", ROOT, tmp_path), tmp_path / "source", filter="data")
+def test_sdist_makes_the_same_wheel(wheel, sdist, tmp_path):
+    shutil.unpack_archive(sdist, tmp_path / "source", filter="data")
     (source,) = (tmp_path / "source").iterdir()
     with zipfile.ZipFile(wheel) as straight, zipfile.ZipFile(build("wheel", source, tmp_path)) as way_round:
         assert [(each.filename, each.CRC) for each in way_round.infolist()] == [
             (each.filename, each.CRC) for each in straight.infolist()]
 
 
-def test_nothing_of_this_machine_is_in_a_distribution(wheel, tmp_path):
+def test_nothing_of_this_machine_is_in_a_distribution(wheel, sdist, tmp_path):
     shutil.unpack_archive(wheel, tmp_path / "wheel", "zip")
-    shutil.unpack_archive(build("sdist", ROOT, tmp_path), tmp_path / "sdist", filter="data")
+    shutil.unpack_archive(sdist, tmp_path / "sdist", filter="data")
     assert not [path for path in tmp_path.rglob("*") if path.is_symlink()]
     assert not list((tmp_path / "wheel").glob("gilscope/tests*"))
     assert not list((tmp_path / "sdist").rglob("*.so"))
@@ -184,6 +196,8 @@ def test_project_is_raced(installed, project):
     assert "DATA RACE on Total.value" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.network   # pyperf, in the environment of the build
 def test_project_is_measured_in_every_model(installed, project):
     done = installed.call(project, "-m", "gilscope", "run", "shop.app:busy", "--payloads", "shop.app:payloads",
                           "--quick", "--rounds", "1", "--workers", "2", "--build", f"mine={sys._base_executable}",
@@ -229,7 +243,7 @@ def test_plugins_cost_a_test_run_their_own_modules(installed, project):
 
 @pytest.mark.parametrize("damage", ["missing", "broken"])
 def test_plugin_needs_none_of_our_dependencies(wheel, project, damage, tmp_path):
-    poor = Installed(tmp_path / "poor", wheel, PYTEST)
+    poor = Installed.make(tmp_path / "poor", wheel, PYTEST)
     if damage == "broken":
         for name in ("rich", "pyperf", "shtab"):
             (poor.site / f"{name}.py").write_text("raise RuntimeError('broken')\n")

@@ -20,6 +20,7 @@ from tests.actionlint import lint
 from tests.docs import parsing
 from tests.docs.pages import DOCS, INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
 from tests.patience import PATIENCE
+from tests.shared import once
 
 ALL = all_commands()
 LESS = ["--rounds", "1", "--budget", "30s"]   # appended to README's `gilscope run`
@@ -70,9 +71,15 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def labels(folder) -> None:
+def labels(folder, tmp_path_factory) -> None:
     """Make the runs LABEL, OLD and NEW."""
-    done = run(["gilscope", "run", "sort", "--builds", (folder / "pair").read_text(),
+    pair = (folder / "pair").read_text()
+    made = once(tmp_path_factory, "pages-runs", lambda made: make_labels(made, pair))
+    shutil.copytree(made / ".gilscope-results", folder / ".gilscope-results", dirs_exist_ok=True)
+
+
+def make_labels(folder: Path, pair: str) -> None:
+    done = run(["gilscope", "run", "sort", "--builds", pair,
                 "--models", "threads,subinterpreters", "--rounds", "1", "--label", "LABEL"], folder)
     assert done.returncode == 0, done.stderr
     results = folder / ".gilscope-results"
@@ -88,11 +95,15 @@ def labels(folder) -> None:
 
 
 @pytest.fixture(scope="module")
-def today(folder) -> None:
+def today(folder, tmp_path_factory) -> None:
     """Make the experiments TODAY."""
-    done = run(["gilscope", "experiment", "run", "countdown", "--smoke", "--label", "TODAY", "--builds",
-                (folder / "pair").read_text()], folder)
-    assert done.returncode == 0, done.stderr
+    def make(made: Path) -> None:
+        done = run(["gilscope", "experiment", "run", "countdown", "--smoke", "--label", "TODAY", "--builds",
+                    (folder / "pair").read_text()], made)
+        assert done.returncode == 0, done.stderr
+
+    made = once(tmp_path_factory, "pages-experiments", make)
+    shutil.copytree(made / ".gilscope-results", folder / ".gilscope-results", dirs_exist_ok=True)
 
 
 @pytest.mark.slow

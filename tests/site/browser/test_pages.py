@@ -10,8 +10,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.site.single.waits import MOST_THREADS
-from tests.site.browser.opened import VIEWS, opened
 from tests.shared import once
+from tests.site.browser.opened import VIEWS, opened
 from tests.site.made import EXAMPLE
 from tests.site.pages import PAGES
 from tests.site.test_single import HOSTILE, race_of, verdict_of, waits_of
