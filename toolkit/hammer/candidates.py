@@ -99,7 +99,8 @@ def _docstrings(module: Any) -> Iterator[tuple[str, str]]:
 
 
 def find_candidates(
-    job: dict[str, Any], modules: Sequence[str], defined: DefinedCallables, seconds: float,
+    job: dict[str, Any], modules: Sequence[str], defined: DefinedCallables, seconds: float, *,
+    try_seconds: float = TRY_SECONDS, clock: Callable[[], float] = time.monotonic,
 ) -> FoundCalls:
     """Return the calls that work alone and reach functions of `modules`, few of each.
 
@@ -108,8 +109,10 @@ def find_candidates(
         modules: Those of the job that have been imported.
         defined: Their functions.
         seconds: After which finding ends.
+        try_seconds: For one call alone.
+        clock: Tells the seconds.
     """
-    began = time.monotonic()
+    began = clock()
     # In a fork: how long a file takes cannot be said before, and what reading leaves in memory ends with it.
     found, ending = Fork(lambda write: _write_recipes(write, job, modules)).result(seconds * SHARE_FOR_READING)
     complete = ending.kind == "done"
@@ -117,7 +120,7 @@ def find_candidates(
     for recipe in map(CallRecipe.from_plain, found):
         if recipe.same_as in seen:
             continue
-        if time.monotonic() > began + seconds * SHARE_FOR_IMPORTS:
+        if clock() > began + seconds * SHARE_FOR_IMPORTS:
             complete = False
             break
         seen.add(recipe.same_as)
@@ -126,7 +129,7 @@ def find_candidates(
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, defined, began + seconds)
+    tried = _Tries(calls, defined, lambda: began + seconds - clock(), try_seconds)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():
@@ -147,10 +150,12 @@ class _Tries:
     Some need what another leaves in the module: `recall("a")` after `remember("a", "text")`.
     """
 
-    def __init__(self, calls: Sequence[RepeatableCall], defined: DefinedCallables, until: float) -> None:
+    def __init__(self, calls: Sequence[RepeatableCall], defined: DefinedCallables, left: Callable[[], float],
+                 try_seconds: float) -> None:
         self._calls = calls
         self._defined = defined
-        self._until = until      # as `time.monotonic` gives it
+        self._seconds_left = left
+        self._try_seconds = try_seconds
         self.complete = False    # all have been tried
         self.failed: dict[int, FailedCall] = {}    # by their index
 
@@ -158,9 +163,9 @@ class _Tries:
         """Yield those that work and reach compiled functions."""
         left = [*range(len(self._calls)), *range(len(self._calls))]
         while left:
-            if (seconds := self._until - time.monotonic()) <= 0:
+            if (seconds := self._seconds_left()) <= 0:
                 return
-            records, ending = Fork(partial(self._try_all, left)).result(seconds, silence=TRY_SECONDS)
+            records, ending = Fork(partial(self._try_all, left)).result(seconds, silence=self._try_seconds)
             names = {record["calling"]: record["name"] for record in records if "calling" in record}
             for record in records:
                 if "error" in record:

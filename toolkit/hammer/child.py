@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from gilscope.toolkit.hammer.calls import CallRecipe
 
 
-def main() -> None:
-    """Hammer the modules of the job until its time is up."""
+def main(find_seconds: float = FIND_SECONDS) -> None:
+    """Hammer the modules of the job until its time is up, after finding their calls in so many seconds."""
     job, journal, modules = _imported()
     journal.write("imported", modules=modules, gil=_gil_is_on(), threads=len(os.listdir("/proc/self/task")))
     defined = DefinedCallables(modules)
-    found = find_candidates(job, modules, defined, FIND_SECONDS)
+    found = find_candidates(job, modules, defined, find_seconds)
     budget = TrialBudget(job["seconds"], job["limit"])
     called = set().union(*(each.reached for each in found.candidates))
     journal.write("called", called=[name for name in defined.public if name in called],

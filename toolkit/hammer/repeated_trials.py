@@ -42,16 +42,25 @@ if TYPE_CHECKING:
     from gilscope.toolkit.processes.forks import ForkEnding, WriteRecord
 
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
-TRIAL_SECONDS = 10.0    # that a trial may take; it has a fiftieth of a second of calls
-WATCH_SECONDS = 3.0     # for which one that takes longer is watched
-WAITING_SECONDS = 1.0   # that a trial may take whose calls wait for other threads
-GLANCE_SECONDS = 1.0    # for which calls are watched that should not take long, as none overlaps another
-ALONE_SECONDS = 2.0     # that its calls may take in one thread; if they take longer, the machine or the calls are slow
 LOOP_SECONDS = 0.015    # of a thread's calls in a trial
 MOST_ROUNDS, MOST_REPEATS, MOST_MIXED = 1000, 8000, 200
 CALLS_IN_TURN = 12      # of a thread, where it is asked whether calls wait for other threads
 ENOUGH = 3              # failures of one kind in a trial; then the time goes to others
 ENOUGH_SLOW = 2         # likewise, slow ones, each of which takes as long as a hundred others
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialLimits:
+    """Seconds that a trial may take."""
+
+    trial: float = 10.0     # it has a fiftieth of a second of calls
+    watch: float = 3.0      # for which one that takes longer is watched
+    waiting: float = 1.0    # if its calls wait for other threads
+    glance: float = 1.0     # for which calls are watched that should not take long, as none overlaps another
+    alone: float = 2.0      # for its calls in one thread; if they take longer, the machine or the calls are slow
+
+
+LIMITS = TrialLimits()
 
 
 @dataclass(kw_only=True)
@@ -60,6 +69,7 @@ class RepeatedTrial:
 
     trial: Trial
     candidates: list[CallCandidate]
+    limits: TrialLimits = LIMITS
     expected: dict[str, Any] | None = None     # None: results are not compared
     ready: bool = False
     waits: bool = False  # for other threads: if threads take turns, it hangs, too, so a hang is no fault
@@ -165,18 +175,18 @@ def hammer_trials(trials: Sequence[RepeatedTrial], budget: TrialBudget, seed: in
 
 def prepare(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial], journal: Journal) -> bool:
     """Make a trial's calls in one thread, in several orders; return False if that fails."""
-    results = []
+    results, limits = [], repeated.limits
     if repeated.trial.kind in JUDGED and any(each.waits for each in repeated.candidates):
         return False
     for trial in _alone(repeated.trial):
-        records, ending = _forked(repeated, trial, trials, ALONE_SECONDS, GLANCE_SECONDS)
+        records, ending = _forked(repeated, trial, trials, limits.alone, limits.glance)
         # Of a mix, one thread makes the calls, but another one has made the objects, and may have left a lock held.
         if ending.kind == "blocked" and trial.order != "one" and trial.kind != "callers":
             _write_waits(repeated, journal)
             repeated.waits = True
             return trial.kind == "mix"
         if ending.kind in {"slow", "spinning"}:   # a busy machine
-            records, ending = _forked(repeated, trial, trials, TRIAL_SECONDS)
+            records, ending = _forked(repeated, trial, trials, limits.trial)
         if ending.kind != "done" or not records:
             journal.write("alone", key=repeated.key, names=repeated.names, ending=ending.reason)
             return False
@@ -204,10 +214,11 @@ def _write_waits(repeated: RepeatedTrial, journal: Journal) -> None:
 
 def _waits_in_turn(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial]) -> bool:
     """Return True if a mix hangs although no calls overlap: a lock that one thread's call leaves held stops others."""
+    limits = repeated.limits
     in_turn = replace(repeated.trial, order="mixed", rounds=CALLS_IN_TURN, stalls=False)
-    _, ending = _forked(repeated, in_turn, trials, ALONE_SECONDS, GLANCE_SECONDS)
+    _, ending = _forked(repeated, in_turn, trials, limits.alone, limits.glance)
     if ending.kind in {"slow", "spinning"}:   # or a busy machine, on which a fork needs its time to begin
-        _, ending = _forked(repeated, in_turn, trials, TRIAL_SECONDS, WATCH_SECONDS)
+        _, ending = _forked(repeated, in_turn, trials, limits.trial, limits.watch)
     return ending.kind in {"blocked", "spinning"}
 
 
@@ -244,20 +255,21 @@ def _run(trial: Trial, repeated: RepeatedTrial, trials: Sequence[RepeatedTrial],
 
 def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial], journal: Journal) -> None:
     """Make one trial from several threads and write what it shows."""
+    limits = repeated.limits
     if repeated.waits:
-        records, ending = _forked(repeated, trial, trials, WAITING_SECONDS)
+        records, ending = _forked(repeated, trial, trials, limits.waiting)
         repeated.trials += 1
         repeated.called.update(*(each.reached for each in _called(repeated, trial)))
         if ending.kind == "crash":
             _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output,
                     beside=_beside(records))
         return
-    made = [_forked(repeated, trial, trials, TRIAL_SECONDS, WATCH_SECONDS)]
+    made = [_forked(repeated, trial, trials, limits.trial, limits.watch)]
     # It may wait in a loop for what never comes, but also need its time, as on a busy machine.  One thread's speed says
     # whether the calls and the machine are fast enough, and another fork whether it was chance.
     seconds = _seconds_alone(repeated, trial, trials) if made[0][1].kind == "spinning" else None
     if seconds is not None:
-        made.append(_forked(repeated, trial, trials, TRIAL_SECONDS, WATCH_SECONDS))
+        made.append(_forked(repeated, trial, trials, limits.trial, limits.watch))
     repeated.trials += len(made)
     repeated.called.update(*(each.reached for each in _called(repeated, trial)))
     last = made[-1][1]
@@ -280,11 +292,11 @@ def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedT
 
 
 def _seconds_alone(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial]) -> float | None:
-    """Return the seconds that one thread takes for a trial's calls; None if it fails or needs over ALONE_SECONDS."""
+    """Return the seconds that one thread takes for a trial's calls; None if it fails or needs too long."""
     began = time.monotonic()
-    _, ending = _forked(repeated, _alone(trial)[0], trials, ALONE_SECONDS)
+    _, ending = _forked(repeated, _alone(trial)[0], trials, repeated.limits.alone)
     seconds = time.monotonic() - began
-    return seconds if ending.kind == "done" and seconds <= ALONE_SECONDS else None
+    return seconds if ending.kind == "done" and seconds <= repeated.limits.alone else None
 
 
 def _called(repeated: RepeatedTrial, trial: Trial) -> list[CallCandidate]:

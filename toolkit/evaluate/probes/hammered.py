@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
 from gilscope.toolkit.hammer.hammering import BUSY_FACTOR, HammerReport, HammerRequest, hammer
 from gilscope.toolkit.hammer.offered_calls import call_files
-from gilscope.toolkit.hammer.repeated_trials import TRIAL_SECONDS
+from gilscope.toolkit.hammer.repeated_trials import LIMITS
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
                                    "shows more")
     if report.slow:
         yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
-                                   f"{TRIAL_SECONDS:g} s while threads ran: slow calls or a busy machine, no fault")
+                                   f"{LIMITS.trial:g} s while threads ran: slow calls or a busy machine, no fault")
     if report.waiting:
         yield _note("hammer.waits", f"calls of {few(report.waiting)} on one object hang in threads that take turns, "
                                     "too, as those of a lock do: crashes of these count, hangs are not judged")
