@@ -1,5 +1,6 @@
 """Experiments run for real in their smallest size, as a user runs them, on a GIL and a free-threaded build."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +12,12 @@ import pytest
 
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.store import load_run
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT, choose, python_of
 from tests.measure.children import MARK, still_alive
 from tests.patience import PATIENCE
+from tests.shared import once
 
-ATTEMPTS = 4    # runs in which something that is the scheduler's to allow is looked for
+ATTEMPTS = 8    # runs in which something that is the scheduler's to allow is looked for
 
 
 @dataclass
@@ -38,15 +40,7 @@ class Smoke:
         for build in self.results.builds:
             if build.free_threaded:
                 return build.label
-        pytest.skip("no free-threaded build in GILSCOPE_TEST_BUILDS")
-
-
-def chosen_builds():
-    """Return "LABEL=PATH" of this Python and of the newest free-threaded build there is."""
-    found = builds()
-    free = sorted((label for label in found if label.endswith("t") and label != "current"),
-                  key=lambda label: [int(part) for part in label.rstrip("t").split(".")])
-    return [f"{label}={found[label]}" for label in ("current", *free[-1:])]
+        pytest.skip("no free-threaded build at hand")
 
 
 @pytest.fixture(scope="session")
@@ -54,40 +48,41 @@ def smoke_in_which(run_smoke):
     """Give a function that returns a run of which `seen` is true: what a thread does once it gets its core in time."""
     def find(name, seen):
         for attempt in range(ATTEMPTS):
-            smoke = run_smoke(name, again=attempt > 0)
+            smoke = run_smoke(name, attempt)
             if seen(smoke):
                 return smoke
-        pytest.skip(f"in {ATTEMPTS} runs of {name} a thread did not get a core when it was its turn")
+        pytest.fail(f"in {ATTEMPTS} runs of {name} a thread did not get a core when it was its turn")
 
     return find
 
 
 @pytest.fixture(scope="session")
 def run_smoke(tmp_path_factory):
-    """Give a function that runs an experiment with --smoke, once however many tests ask for it, unless `again`."""
-    done = {}
-
-    def run(name, *, again=False):
-        if again or name not in done:
-            done[name] = _run(name, tmp_path_factory.mktemp(name))
-        return done[name]
+    """Give a function that runs an experiment with --smoke, once for each attempt however many tests ask for it."""
+    def run(name, attempt=0):
+        folder = once(tmp_path_factory, f"smoke-{name}-{attempt}", lambda folder: _run(name, folder))
+        done = json.loads((folder / "done.json").read_text())
+        assert done["returncode"] in {0, 3}, done["stderr"]
+        assert "Traceback" not in done["stderr"], done["stderr"]
+        assert not done["left"]
+        path = folder / "results" / "smoke" / name
+        return Smoke(Results(load_run(path), path), path, done["stdout"], done["stderr"])
 
     return run
 
 
 def _run(name, folder):
-    words = [word for build in chosen_builds() for word in ("--build", build)]
+    """Run an experiment on the host and its nearest build of the other kind, and write what came of it."""
+    words = [word for build in choose("pair") for word in ("--build", f"{build.label}={python_of(build)}")]
     mark = uuid.uuid4().hex
     inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     done = subprocess.run(
         [sys.executable, "-m", "gilscope", "experiment", "run", name, "--smoke", "--label", "smoke", *words],
         cwd=folder, text=True, capture_output=True, timeout=PATIENCE, check=False,
         env={**inherited, "PYTHONPATH": str(ROOT), MARK: mark})
-    assert done.returncode in {0, 3}, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    assert not still_alive(mark)
-    path = folder / "results" / "smoke" / name
-    return Smoke(Results(load_run(path), path), path, done.stdout, done.stderr)
+    (folder / "done.json").write_text(json.dumps({
+        "returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr,
+        "left": [each.decode(errors="replace") for each in still_alive(mark)]}))
 
 
 WHOLE = {"test_countdown.py", "test_signals.py"}   # experiments that `make test` runs at their smallest
@@ -96,5 +91,8 @@ WHOLE = {"test_countdown.py", "test_signals.py"}   # experiments that `make test
 def pytest_collection_modifyitems(items):
     """The tests of the others' smallest runs are slow: each run takes seconds for each build."""
     for item in items:
-        if {"run_smoke", "smoke_in_which"} & {*getattr(item, "fixturenames", ())} and item.path.name not in WHOLE:
+        names = {*getattr(item, "fixturenames", ())}
+        if {"run_smoke", "smoke_in_which"} & names and item.path.name not in WHOLE:
             item.add_marker(pytest.mark.slow)
+        if "smoke_in_which" in names:   # threads must get a core in time
+            item.add_marker(pytest.mark.quiet)

@@ -20,12 +20,12 @@ from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.terminal import render
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 from tests.fakes import RunMaker
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="one CPU: nothing to pin away from")
-every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids=list(builds()))
+every_build = pytest.mark.builds("gil", "free")
 
 TRIAL = dedent("""
     import os, sys, tempfile, threading
@@ -136,26 +136,26 @@ def passes(python, code):
 
 @needs_two
 @every_build
-def test_pinned_threads_count_on_one_cpu_and_the_others_where_they_like(label, python):
+def test_pinned_threads_count_on_one_cpu_and_the_others_where_they_like(python):
     passes(python, PINNED_COUNTDOWN)
 
 
 @needs_two
 @every_build
-def test_server_and_client_run_where_the_cell_says(label, python):
+def test_server_and_client_run_where_the_cell_says(python):
     passes(python, PLACES)
 
 
 @needs_two
 @every_build
-def test_what_cannot_be_pinned_is_skipped_with_the_reason(label, python):
+def test_what_cannot_be_pinned_is_skipped_with_the_reason(python):
     passes(python, ONE_CORE)
 
 
 @every_build
-def test_gevents_threads_are_one(label, python):
+def test_gevents_threads_are_one(python):
     if run_child(python, "-c", "import gevent").returncode != 0:
-        pytest.skip(f"{label} has no gevent")
+        pytest.skip("gevent is not installed in this build")
     passes(python, GEVENT)
 
 

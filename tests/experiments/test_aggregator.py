@@ -3,14 +3,11 @@
 import dataclasses
 import json
 import sys
-from functools import cache
 
 import pytest
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.environment import build_environment
-from gilscope.toolkit.builds.find import find_builds
-from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.aggregator import program
 from gilscope.toolkit.experiments.aggregator.experiment import (
     HEAVY,
@@ -31,7 +28,7 @@ from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.report.wording import value_text
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker, make_build
@@ -104,20 +101,8 @@ print(json.dumps(told))
 MODELS = {"sync": 1, "threads": 3, "gevent": 1, "tornado": 1, "asyncio": 1}
 
 
-@cache
-def python_of(label):
-    """Return a python of the build with the libraries that there are wheels of."""
-    python = builds()[label]
-    try:
-        (build,) = (each for each in find_builds([f"{label}={python}"]).builds if each.label == label)
-        requirements = [package.requirement for package in AggregatorExperiment.packages]
-        return str(build_environment(build, (), requirements).python)
-    except ToolkitError as error:
-        pytest.skip(f"{label} has no environment: {error}")
-
-
-def ask_service(build, model, *broken):
-    done = run_child(python_of(build), "-c", SERVICE, model, str(MODELS[model]), *broken)
+def ask_service(python, model, *broken):
+    done = run_child(python, "-c", SERVICE, model, str(MODELS[model]), *broken)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     if missing := told.get("missing"):
@@ -125,11 +110,22 @@ def ask_service(build, model, *broken):
     return told, done.stderr
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("build", builds())
 @pytest.mark.parametrize("model", MODELS)
-def test_service_answers_right_at_once_and_leaves_nothing(build, model):
-    told, errors = ask_service(build, model)
+def test_service_answers_right_at_once_and_leaves_nothing(model):
+    check_service(sys.executable, model)
+
+
+@pytest.mark.slow
+@pytest.mark.network   # for the libraries
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("model", MODELS)
+def test_service_answers_right_on_every_build(build, model):
+    requirements = [package.requirement for package in AggregatorExperiment.packages]
+    check_service(str(build_environment(build, (), requirements).python), model)
+
+
+def check_service(python, model):
+    told, errors = ask_service(python, model)
     assert [(status, json.loads(body)) for status, body in told["answers"]] == [(200, merged(n)) for n in range(6)]
     assert told["unknown"] == 404
     assert told["after"] == "gone"
@@ -140,7 +136,7 @@ def test_service_answers_right_at_once_and_leaves_nothing(build, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_back_end_that_is_gone_is_a_failed_answer_and_the_service_lives(model):
-    told, _ = ask_service("current", model, "price")
+    told, _ = ask_service(sys.executable, model, "price")
     assert [status for status, _ in told["answers"]] == [500] * 6
     assert told["unknown"] == 404
 

@@ -5,7 +5,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import deque
 from contextlib import contextmanager, suppress
+from math import inf
 
 import pytest
 
@@ -14,7 +16,7 @@ from gilscope.toolkit.experiments.load import echo_client
 from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
 from gilscope.toolkit.stats.latency import LogHistogram
-from tests.conformance.builds import ROOT, builds, environment, run_child
+from tests.conformance.builds import ROOT, environment, run_child
 from tests.patience import PATIENCE
 
 
@@ -60,7 +62,6 @@ def slower_than(report, seconds):
 
 
 def test_server_answers_several_clients_and_ends_all_of_them():
-    before = set(threading.enumerate())
     with serving() as port:
         clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
         for place, client in enumerate(clients):
@@ -70,7 +71,26 @@ def test_server_answers_several_clients_and_ends_all_of_them():
     assert [client.recv(1) for client in clients[1:]] == [b"", b""]
     for client in clients[1:]:
         client.close()
-    assert set(threading.enumerate()) <= before   # one of an earlier test may end meanwhile
+
+
+THREADS = """
+import socket, threading
+from gilscope.toolkit.experiments.helpers.echo import serving
+with serving() as port:
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+    for client in clients:
+        client.sendall(b"0")
+        client.recv(1)
+    assert threading.active_count() > 1
+assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
+for client in clients:
+    client.close()
+"""
+
+
+def test_server_leaves_no_thread():
+    done = run_child(sys.executable, "-c", THREADS)
+    assert done.returncode == 0, done.stderr
 
 
 def test_requests_that_piled_up_are_answered_one_by_one():
@@ -125,9 +145,9 @@ except ChildProcessError:
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "subinterpreters"])
-@pytest.mark.parametrize("build", builds())
-def test_burners_burn_and_are_gone(build, kind):
-    done = run_child(builds()[build], "-c", BURN, kind)
+@pytest.mark.builds("gil", "free")
+def test_burners_burn_and_are_gone(python, kind):
+    done = run_child(python, "-c", BURN, kind)
     if done.stderr.startswith("skip: "):
         pytest.skip(done.stderr.strip())
     assert (done.returncode, done.stdout) == (0, "none left\n"), done.stderr
@@ -176,16 +196,62 @@ def test_schedule_is_even_and_does_not_drift():
     assert [next(times) for _ in range(31)][-1] == 103.0   # sums of 0.1 would be off by now
 
 
-def test_one_stall_shows_in_all_requests_that_were_due_in_it():
+class MadeUpServer:
+    """A clock, and a connection to a server that answers by it, one request after the other."""
+
+    def __init__(self, served=lambda number: 1e-4):
+        self.served = served      # the seconds for a request, by its number
+        self.now = self.idle_from = 0.0
+        self.asked = 0
+        self.answers = deque()    # when they come
+        self.pauses = {}          # of the client: the seconds, by the number of requests it has sent
+
+    def __call__(self):
+        self.now += 1e-6
+        return self.now
+
+    def settimeout(self, seconds):
+        assert seconds == 0
+
+    def send(self, request):
+        self.asked += 1
+        self.idle_from = max(self.idle_from, self.now) + self.served(self.asked)
+        self.answers.append(self.idle_from)
+
+    def select(self, readers, _writers, _errors, seconds):
+        self.now += self.pauses.pop(self.asked, 0.0)
+        come = bool(self.answers) and self.answers[0] <= self.now + seconds
+        self.now = max(self.now, self.answers[0]) if come else self.now + seconds
+        return readers if come else [], [], []
+
+    def recv(self, most):
+        found = b""
+        while self.answers and self.answers[0] <= self.now and len(found) < most:
+            self.answers.popleft()
+            found += b"0"
+        return found
+
+    def loaded(self, monkeypatch, **load):
+        monkeypatch.setattr(echo_client, "perf_counter", self)
+        monkeypatch.setattr(echo_client, "select", self)
+        return open_loop(self, least=1, **load)
+
+
+def test_one_stall_shows_in_all_requests_that_were_due_in_it(monkeypatch):
     # 200 ms at 500 requests a second: 100 are due while the server stalls, and wait 0 to 200 ms each.
-    stall = threading.Event()   # nobody sets it: waiting for it takes the time that is the point
-    rate, stalled = 500, 0.2
-    with connected(lambda far: echo(far, lambda number: stall.wait(stalled) if number == 50 else None)) as near:
-        report = open_loop(near, rate=rate, seconds=0.6, least=1, bound=PATIENCE)
+    server = MadeUpServer(lambda number: 0.2 if number == 50 else 1e-4)
+    report = server.loaded(monkeypatch, rate=500, seconds=0.6, bound=10.0)
     assert report["requests"] == report["sent"] == 300
-    assert report["max"] >= stalled * 0.95
+    assert report["max"] == pytest.approx(0.2, rel=0.01)
     # Whoever counts from the sending of a closed loop finds one slow request.
-    assert slower_than(report, 0.02) >= 0.9 * rate * (stalled - 0.02) - 5
+    assert slower_than(report, 0.02) == pytest.approx(500 * (0.2 - 0.02), abs=6)   # buckets are 13 % wide
+    assert report["saturated"] == ""
+
+
+def test_open_loop_over_a_real_connection_counts_every_answer():
+    with connected(echo) as near:
+        report = open_loop(near, rate=500, seconds=0.1, least=1, bound=PATIENCE)
+    assert (report["requests"], report["sent"], report["unanswered"]) == (50, 50, 0)
 
 
 @pytest.fixture
@@ -215,18 +281,11 @@ def test_the_same_stall_shows_once_in_a_closed_loop(made_up_clock):
 
 
 def test_a_pause_of_the_generator_counts_as_latency_and_is_told(monkeypatch):
-    pause, receive, paused = threading.Event(), echo_client._receive, []
-
-    def receive_after_a_pause(connection, tally, in_flight, wait):
-        if len(tally._lags) >= 20 and not paused:    # so many were sent, one by one or all at once
-            paused.append(pause.wait(0.2))
-        receive(connection, tally, in_flight, wait)
-
-    monkeypatch.setattr(echo_client, "_receive", receive_after_a_pause)
-    with connected(echo) as near:
-        report = open_loop(near, rate=500, seconds=0.5, least=1, bound=PATIENCE)
+    server = MadeUpServer()
+    server.pauses = {20: 0.2}
+    report = server.loaded(monkeypatch, rate=500, seconds=0.5, bound=10.0)
     assert report["sent"] == 250
-    assert slower_than(report, 0.02) >= 0.9 * 500 * (0.2 - 0.02) - 5
+    assert slower_than(report, 0.02) == pytest.approx(500 * (0.2 - 0.02), abs=4)   # they are answered one by one
     assert "up to" in report["saturated"]
 
 
@@ -238,12 +297,10 @@ def test_rate_beyond_the_generator_is_saturation():
 
 def test_more_in_flight_than_allowed_is_saturation(monkeypatch):
     monkeypatch.setattr(echo_client, "MOST_IN_FLIGHT", 10)
-    monkeypatch.setattr(echo_client, "PATIENCE_SECONDS", 0.05)
-    with connected(lambda far: far.recv(1) and _wait_for_end(far)) as near:
-        report = open_loop(near, rate=1000, seconds=0.1, least=1, bound=0.1)
+    report = MadeUpServer(lambda number: inf).loaded(monkeypatch, rate=1000, seconds=0.1, bound=0.1)
     assert (report["sent"], report["unanswered"], report["requests"]) == (10, 10, 0)
     assert report["saturated"] == "the load generator sent 10 of 100 requests: too many were unanswered"
-    assert report["p50"] > 0.05   # what had no answer counts with the time it waited
+    assert report["p50"] == pytest.approx(0.1 + echo_client.PATIENCE_SECONDS, rel=0.01)   # as long as it was awaited
 
 
 def _wait_for_end(connection):
@@ -290,13 +347,11 @@ def test_closed_loop_goes_on_until_it_has_enough():
     assert report["rate"] == pytest.approx(500 / report["seconds"])
 
 
-def test_closed_loop_without_enough_ends_at_its_bound(monkeypatch):
+def test_closed_loop_without_enough_ends_at_its_bound(monkeypatch, made_up_clock):
     monkeypatch.setattr(echo_client, "PATIENCE_SECONDS", PATIENCE)
-    pause = threading.Event()
-    with connected(lambda far: echo(far, lambda number: pause.wait(0.02))) as near:
-        report = closed_loop(near, seconds=0.0, least=1_000_000, bound=0.1)
-    assert 1 <= report["requests"] <= 6
-    assert report["unanswered"] == 0
+    with connected(echo) as near:
+        report = closed_loop(near, seconds=0.0, least=1_000_000, bound=0.0995)
+    assert (report["requests"], report["unanswered"]) == (100, 0)   # of 1 ms
 
 
 def test_request_that_is_never_answered_took_its_time(monkeypatch, made_up_clock):

@@ -20,8 +20,7 @@ from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
 from gilscope.workloads import server_pages
 from tests.conformance.builds import ROOT, environment
-
-WAIT = 60   # seconds; nothing here takes as long, however busy the machine is
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -53,7 +52,7 @@ def serving(answer):
             yield f"127.0.0.1:{listener.getsockname()[1]}"
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(WAIT)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 
@@ -67,7 +66,7 @@ def right(_number, head):
 
 
 def load(address, **changes):
-    fields = {"users": 4, "rate": 20, "seconds": 0.5, "timeout": WAIT, "address": address}
+    fields = {"users": 4, "rate": 20, "seconds": 0.5, "timeout": PATIENCE, "address": address}
     return asyncio.run(LoadGenerator(LoadRequest(**fields | changes)).run())
 
 
@@ -83,19 +82,43 @@ def test_right_answers_succeed_and_count_once():
     assert LogHistogram.decode(report["histogram"]).count == 40
 
 
-def test_stall_shows_in_every_latency_that_it_caused():
-    # One thread that sleeps for 0.5 s with its tenth request: the 40 scheduled meanwhile, 80 a second, wait for its
-    # end, the last of them for nothing and the first for nearly all.  A generator that waits for answers sees one.
-    def stalling(number, head):
-        if number == 10:
-            time.sleep(0.5)
-        return right(number, head)
+class MadeUpLoop(asyncio.SelectorEventLoop):
+    """Passes the time by a clock of its own, which jumps to the next thing to do."""
 
-    with serving(stalling) as address:
-        report = load(address, seconds=1)
+    now = 0.0
+
+    def __init__(self):
+        super().__init__()
+        select = self._selector.select
+
+        def jump(seconds):
+            self.now += seconds or 0.0
+            return select(0 if seconds else seconds)
+
+        self._selector.select = jump
+
+    def time(self):
+        return self.now
+
+
+def test_stall_shows_in_every_latency_that_it_caused(monkeypatch):
+    # A server of one thread stalls for 0.5 s with its tenth request: the 40 scheduled meanwhile, 80 a second, wait for
+    # its end, the last of them for nothing and the first for nearly all.  A generator that waits for answers sees one.
+    idle_from = 0.0
+
+    async def ask(_address, number):
+        nonlocal idle_from
+        loop = asyncio.get_running_loop()
+        idle_from = max(idle_from, loop.time()) + (0.5 if number == 10 else 1e-6)
+        await asyncio.sleep(idle_from - loop.time())
+        return ""
+
+    monkeypatch.setattr(http_generator, "ask", ask)
+    with asyncio.Runner(loop_factory=MadeUpLoop) as runner:
+        report = runner.run(LoadGenerator(LoadRequest(address="", users=4, rate=20, seconds=1, timeout=60)).run())
     slow = sum(LogHistogram.decode(report["histogram"]).counts[LogHistogram([0.25]).counts.index(1):])
-    assert report["max"] >= 0.49
-    assert slow >= 19   # those that were due in the first half of the stall
+    assert report["max"] == pytest.approx(0.5, rel=0.01)
+    assert slow == pytest.approx(80 * 0.25, abs=3)   # due in the first half of the stall; buckets are 13 % wide
     assert report["p90"] >= 0.25
     assert report["success"] == 1.0
 
@@ -105,7 +128,7 @@ def test_dead_server_answers_nothing_and_the_reason_is_said():
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     report = load(address)
     assert (report["success"], report["requests"], report["failures"]) == (0.0, 0, "40 x connection refused")
-    assert report["p50"] == pytest.approx(WAIT)   # a failure is never quick
+    assert report["p50"] == pytest.approx(PATIENCE)   # a failure is never quick
 
 
 @pytest.mark.parametrize(("answer", "reason"), [
@@ -139,7 +162,7 @@ def test_server_that_never_answers_does_not_hold_the_generator():
 
 def test_no_more_than_allowed_are_in_flight():
     # All are due within 2 ms: who is late sends none of the 13 either, until the first three are given up.
-    for timeout in (1.0, 10.0, WAIT):
+    for timeout in (1.0, 10.0, PATIENCE):
         with silent() as address:
             report = load(address, rate=2000, seconds=0.002, timeout=timeout, most=3)
         if report["failures"].startswith("13 x"):
@@ -212,7 +235,7 @@ def helper(module, *words):
 
             yield json.loads(process.stdout.readline()), ask
             process.stdin.close()
-            assert process.wait(WAIT) == 0
+            assert process.wait(PATIENCE) == 0
             assert process.stderr.read() == ""
         finally:
             process.kill()
@@ -221,21 +244,21 @@ def helper(module, *words):
 def test_helper_loads_warms_and_outlives_its_errors():
     with helper("http_generator") as (ready, ask), serving(right) as address:
         assert ready == {"ready": True}
-        assert ask(do="warm", address=address, requests=2, each=WAIT) == {"requests": 2}
+        assert ask(do="warm", address=address, requests=2, each=PATIENCE) == {"requests": 2}
         assert "KeyError" in ask(rate=1)["error"]
-        report = ask(do="load", address=address, users=2, rate=10, seconds=0.2, timeout=WAIT)
+        report = ask(do="load", address=address, users=2, rate=10, seconds=0.2, timeout=PATIENCE)
         assert report["success"] == 1.0
 
 
 def test_warming_a_service_that_is_wrong_is_an_error():
     with helper("http_generator") as (_, ask), serving(lambda *_: response(b"{}")) as address:
-        assert "wrong body" in ask(do="warm", address=address, requests=1, each=WAIT)["error"]
+        assert "wrong body" in ask(do="warm", address=address, requests=1, each=PATIENCE)["error"]
 
 
 def get(address, target):
     # A handler of its own: a proxy that the environment names is not asked for loopback addresses.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"http://{address}{target}", timeout=WAIT) as answer:
+    with opener.open(f"http://{address}{target}", timeout=PATIENCE) as answer:
         return answer.read()
 
 

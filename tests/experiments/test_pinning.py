@@ -13,7 +13,7 @@ import pytest
 
 from gilscope.toolkit import cores
 from gilscope.toolkit.experiments.affinity import pinning
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 needs_affinity = pytest.mark.skipif(not CPUS, reason="this system has no affinity to compare with")
@@ -72,8 +72,8 @@ THREADS = dedent("""
 
 @needs_two
 @pytest.mark.parametrize("how", ["as it is", "without psutil"])
-@pytest.mark.parametrize(("label", "python"), builds().items(), ids=list(builds()))
-def test_threads_of_a_pinned_process_run_on_that_cpu_alone(label, python, how):
+@pytest.mark.builds("gil", "free")
+def test_threads_of_a_pinned_process_run_on_that_cpu_alone(python, how):
     done = run_child(python, "-c", THREADS if how == "as it is" else f"{WITHOUT}\n{THREADS}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("ok")

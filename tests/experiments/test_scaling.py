@@ -27,7 +27,7 @@ from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.judgement import ScalingVerdict
 from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.store import Store, load_run
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.experiments.made_up import calls
 from tests.fakes import RunMaker, make_build
 from tests.patience import PATIENCE
@@ -49,10 +49,10 @@ for each in OPERATIONS.values():
 """
 
 
-@pytest.mark.parametrize("label", builds())
-def test_every_operation_runs(label):
+@pytest.mark.builds("gil", "free")
+def test_every_operation_runs(python):
     # Some setups ignore warnings or let files be collected: a program of its own.
-    done = subprocess.run([builds()[label], "-c", EVERY], cwd=ROOT, text=True,
+    done = subprocess.run([python, "-c", EVERY], cwd=ROOT, text=True,
                           capture_output=True, check=False, timeout=PATIENCE)
     assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
 
@@ -329,17 +329,11 @@ def test_builds_with_a_gil_alone_are_refused_with_the_reason(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- a real run
 
-def free_python():
-    found = [path for label, path in builds().items() if label.endswith("t") and label != "current"]
-    if not found:
-        pytest.skip("no free-threaded build in GILSCOPE_TEST_BUILDS")
-    return found[0]
-
-
-def test_operation_that_fails_or_ends_the_process_costs_itself_alone(monkeypatch):
+@pytest.mark.builds("free")
+def test_operation_that_fails_or_ends_the_process_costs_itself_alone(python, monkeypatch):
     monkeypatch.setitem(OPERATIONS, "raises", Operation("raises", "1 / 0"))
     monkeypatch.setitem(OPERATIONS, "ends", Operation("ends", "1", "import os\nos._exit(3)\n"))
-    with BuildZygotes({"3.14t": free_python()}) as zygotes:
+    with BuildZygotes({"3.14t": python}) as zygotes:
         kinds = {name: zygotes.measured(cell(name, "private"), reverse=False)[1] for name in ("raises", "ends", SUM)}
     assert {name: answer.kind for name, answer in kinds.items()} == {
         "raises": "exception", "ends": "exit", SUM: "measured"}

@@ -20,14 +20,13 @@ from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
 from tests.measure.children import MARK, still_alive
 from tests.patience import PATIENCE
 
-BUILDS = builds()
-SCALES = {"attempts": 2, "limit": 60, "call": 0.05}
+SCALES = {"attempts": 2, "limit": 60, "call": 0.05}   # a signal that Python misses takes the whole limit
 WAITS_TO_INTERRUPT = """
 import sys
 from tests.experiments.trials import make_trial
@@ -46,7 +45,7 @@ def trial(folder, main, cpu=0, **scales):
 def test_ctrl_c_arrives_in_every_cell(run_smoke):
     smoke = run_smoke("signals")
     assert not smoke.results.run.failures
-    late = []
+    handled = 0
     for cell in smoke.results.cells():
         for observation in (o for each in smoke.results.run.measurements if each.cell == cell
                             for o in each.observations):
@@ -54,17 +53,15 @@ def test_ctrl_c_arrives_in_every_cell(run_smoke):
             assert 1 <= metrics["signals"] <= 2, cell
             assert 0 < metrics["best"] <= observation.wall_value <= metrics["worst"] <= metrics["limit"], cell
             assert (metrics["late"] > 0) is (metrics["worst"] == metrics["limit"]), cell
-            late.append(metrics["late"])
-    assert 0 in late
-    assert sum(late) <= 1    # one may come just as a wait begins, and is missed by Python then
+            handled += metrics["late"] == 0    # one that comes just as a wait begins is missed by Python
+    assert handled
 
 
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("cpu", [0, 2])
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("cpu", [0, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("main", sorted(program.BLOCKED - program.BESIDE))
-@pytest.mark.parametrize("label", BUILDS)
-def test_ctrl_c_ends_each_kind_of_waiting_again_and_again(tmp_path, monkeypatch, label, main, cpu):
-    monkeypatch.setattr(sys, "executable", BUILDS[label])   # that of the process that is interrupted
+def test_ctrl_c_ends_each_kind_of_waiting_again_and_again(tmp_path, monkeypatch, python, main, cpu):
+    monkeypatch.setattr(sys, "executable", python)   # that of the process that is interrupted
     for _ in range(3):    # one that comes just as a wait begins is missed by Python: what `lock-at-once` is about
         taken = program.measure(trial(tmp_path, main, cpu))
         if not taken.metrics["late"]:
@@ -72,11 +69,12 @@ def test_ctrl_c_ends_each_kind_of_waiting_again_and_again(tmp_path, monkeypatch,
     assert (taken.metrics["late"], taken.metrics["signals"]) == (0, 2)
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("main", sorted({*program.CALLS, "looking-call", "computing"}))
-@pytest.mark.parametrize("label", BUILDS)
-def test_ctrl_c_arrives_after_the_c_call_at_the_latest(tmp_path, monkeypatch, label, main):
-    monkeypatch.setattr(sys, "executable", BUILDS[label])
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("main", ["calls", "same-list", "computing", *(
+    pytest.param(main, marks=pytest.mark.slow)
+    for main in sorted({*program.CALLS, "looking-call"} - {"calls", "same-list"}))])
+def test_ctrl_c_arrives_after_the_c_call_at_the_latest(tmp_path, monkeypatch, python, main):
+    monkeypatch.setattr(sys, "executable", python)
     assert program.measure(trial(tmp_path, main)).metrics["late"] == 0
 
 

@@ -13,10 +13,10 @@ from gilscope.toolkit.experiments.switch_interval import INTERVALS, THEN, Switch
 from gilscope.toolkit.report.document import RatioValue
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.report.wording import interval_text
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import run_child
 from tests.fakes import RunMaker
 
-every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids=list(builds()))
+every_build = pytest.mark.builds("gil", "free")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a timer slack")
 
 TRIAL = dedent("""
@@ -76,13 +76,13 @@ def passes(python, code):
 
 
 @every_build
-def test_threads_run_under_the_interval_asked_for(label, python):
+def test_threads_run_under_the_interval_asked_for(python):
     passes(python, RUNS)
 
 
 @on_linux
 @every_build
-def test_threads_have_the_fine_timer_or_the_cell_says_why_not(label, python):
+def test_threads_have_the_fine_timer_or_the_cell_says_why_not(python):
     passes(python, FINE_TIMER)
 
 
