@@ -328,8 +328,9 @@ def installer(folder: Path, *, quiet: bool = True) -> list[str | Path]:
 
 
 def _pip(folder: Path) -> list[str | Path]:
-    # Prefer the environment's own pip, which supports its Python; ours may be too old for it.
-    if python_of(folder).with_name("pip").exists():
+    # Prefer the environment's own pip, which supports its Python; ours may be too old for it.  `fetch_wheels` puts it
+    # there without its script.
+    if any(folder.glob("lib/python3*/site-packages/pip/__main__.py")):
         return [python_of(folder), "-I", "-m", "pip"]
     return [sys.executable, "-I", "-m", "pip", "--python", python_of(folder)]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.environment import python_of
+from gilscope.toolkit.builds.environment import installer, python_of
 from gilscope.toolkit.builds.package_installer import (
     NOT_FOUND,
     WITHOUT_WHEEL,
@@ -123,6 +123,7 @@ def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, 
     pip = pip_of(gil, tmp_path / "gil")
     assert make_environment(pip, gil) == ""
     assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
+    assert installer(tmp_path / "gil")[:2] == [python_of(tmp_path / "gil"), "-I"]   # gilscope's may be too old for it
     assert pip.run("uninstall", "--quiet", "--yes", "pip") == ""
     assert pip.run("--version") == ""
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds.environment import python_of
 from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.installing import fill
 from gilscope.toolkit.evaluate.project.extensions import building
 from gilscope.toolkit.evaluate.project.extensions.building import InstalledProject, own_builds
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
@@ -19,7 +21,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 )
 from gilscope.toolkit.evaluate.project.installing import Installation, install_project
 from tests.evaluate.made_up import CLEAN, QUIET, conclude, found
-from tests.evaluate.places import COMPILER, Site
+from tests.evaluate.places import COMPILER
 from tests.evaluate.project.extensions.made import SLOT, SOURCE, project
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -29,10 +31,10 @@ def built(made, builds, folder):
     """Build the project on each build, the first one without a GIL, and return what came of it there."""
     places = {}
     for build in builds:
-        site = Site(build, folder / f"{build.label}-env", None)
-        target = folder / f"{build.label}-target"
-        places[build.label] = InstalledProject(build=build, python=site.folder / "bin" / "python", target=target,
-                                               installation=install_project(made, site.folder, target))
+        environment, target = folder / f"{build.label}-env", folder / f"{build.label}-target"
+        assert fill(environment, build, [], None, sdists=False) == {}
+        places[build.label] = InstalledProject(build=build, python=python_of(environment), target=target,
+                                               installation=install_project(made, environment, target))
     own = find_extensions(made.root)
     return own, own_builds(own, places, {builds[0].label: builds[-1].label} if len(builds) > 1 else {})
 
