@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
-from tests.measure.children import MARK, still_alive
-from tests.patience import PATIENCE
+from tests.measure.children import MARK, still_alive, wait_until
 
+POINTS = Path(__file__).with_name("points")   # what sends signals at a point of a command
 HOST = ("--build", f"host={sys.executable}")
 
 MINE = """
@@ -68,21 +67,22 @@ COMMANDS = {
     "doctor": Command(("doctor", "packaging", "--offline", *HOST), 3.0, frozenset({0, 1, 2, 3})),
     "builds": Command(("builds",), 1.0),
     "report": Command(("report", str(ROOT / "results" / "example")), 1.0),
-    "compare": Command(("compare", str(ROOT / "results" / "example"), str(ROOT / "results" / "example")), 0.5,
-                       frozenset({0, 2})),
+    "compare": Command(("compare", str(ROOT / "results" / "example"), "--models", "threads,subinterpreters"), 0.5),
 }
 
 
 class Disturbed:
     """A command that has been started in `folder`; it handles signals."""
 
-    def __init__(self, folder, words, temporary=None, **options):
+    def __init__(self, folder, words, temporary=None, *, point=None, **options):
         self.folder = folder
         # Not in `folder`: multiprocessing's sockets are there, whose names must be short.
         self.temporary = Path(tempfile.mkdtemp(prefix="f-", dir="/tmp")) if temporary is None else temporary
         self.mark = uuid.uuid4().hex
         self.errors = folder / f"{self.mark}.err"
         environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), MARK: self.mark}
+        if point is not None:
+            environ |= {"PYTHONPATH": f"{POINTS}{os.pathsep}{ROOT}", "POINT": point}
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "gilscope", *words], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
@@ -90,10 +90,7 @@ class Disturbed:
 
     def wait_until_it_handles_signals(self, last):
         """Wait for our own first act; before it Python itself starts, and says of a Ctrl-C what it likes."""
-        deadline = time.monotonic() + PATIENCE
-        while self.process.poll() is None and not handled(self.process.pid) >> last - 1 & 1:
-            assert time.monotonic() < deadline
-            time.sleep(0.001)   # polled: the kernel tells nobody else
+        assert wait_until(lambda: self.process.poll() is not None or handled(self.process.pid) >> last - 1 & 1)
 
     def send(self, number, *, group=False):
         with contextlib.suppress(ProcessLookupError):

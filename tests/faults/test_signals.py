@@ -1,8 +1,7 @@
-"""Signals at random moments of every command: nothing of it is left, nothing is shown that is not for the user."""
+"""Signals at every place of every command: nothing of it is left, nothing is shown that is not for the user."""
 
 import os
 import pty
-import random
 import signal
 import sys
 import textwrap
@@ -13,23 +12,66 @@ import pytest
 
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from tests.conformance.builds import ROOT
-from tests.conftest import SEED
+from tests.faults.calling import draw
 from tests.faults.commands import COMMANDS, LITTLE, Disturbed, needs_shim, project
-from tests.measure.children import still_alive
+from tests.measure.children import still_alive, wait_until
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
 WAYS = {"INT": (signal.SIGINT,), "TERM": (signal.SIGTERM,), "HUP": (signal.SIGHUP,), "KILL": (signal.SIGKILL,),
         "double INT": (signal.SIGINT, signal.SIGINT)}
-TRIES = 7 if os.environ.get("GILSCOPE_FAULTS") == "full" else 1    # 9 commands, 5 ways: 315 of them
-CASES = [(name, way, number) for number in range(TRIES) for name in COMMANDS for way in WAYS]
+# Where a command is stopped, when it begins that function for the N-th time, and how.
+POINTS = [
+    ("run", "builds/find.py:find_builds", 1, "INT"),
+    ("run", "measure/preparation.py:prepare", 1, "HUP"),
+    ("run", "measure/trial.py:try_out", 1, "TERM"),
+    ("run", "store/keeping.py:Store.create", 1, "TERM"),
+    ("run", "measure/measured_process.py:MeasuredProcess.__init__", 6, "double INT"),   # some of a round have started
+    ("run", "measure/measured_process.py:MeasuredProcess.send", 3, "INT"),
+    ("run", "measure/measured_process.py:end_all", 4, "TERM"),
+    ("run", "store/keeping.py:Store.save", 2, "KILL"),
+    ("run", "store/header.py:replace_file", 3, "HUP"),
+    ("race", "commands/race/command.py:run", 1, "TERM"),
+    ("race", "commands/race/command.py:_report", 1, "INT"),
+    ("gil", "commands/gil/command.py:run", 1, "HUP"),
+    ("gil", "gil/diagnosis.py:diagnose", 1, "double INT"),
+    ("experiment", "commands/experiment.py:_go_through", 1, "INT"),
+    ("experiment", "measure/measured_process.py:end_all", 2, "KILL"),
+    ("evaluate", "commands/evaluate.py:_targets", 1, "HUP"),
+    ("evaluate", "processes/supervised.py:Supervised.__init__", 1, "TERM"),
+    ("doctor", "commands/doctor/command.py:_targets", 1, "INT"),
+    ("builds", "builds/inspection.py:inspect_all", 1, "TERM"),
+    ("report", "commands/report/runs.py:load_runs", 1, "KILL"),
+    ("compare", "commands/compare.py:_within", 1, "INT"),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "way", "number"), CASES)
-def test_stopped_command_leaves_nothing(name, way, number, tmp_path):
-    chance = random.Random(f"{SEED} {name} {way} {number}")
+@pytest.mark.parametrize(("name", "place", "number", "way"), [
+    pytest.param(*point, marks=[pytest.mark.slow] * (COMMANDS[point[0]].seconds > 5)) for point in POINTS])
+def test_command_that_is_stopped_at_a_point_leaves_nothing(name, place, number, way, tmp_path):
+    signals = " ".join(str(int(each)) for each in WAYS[way])
+    disturbed = Disturbed(project(tmp_path), COMMANDS[name].words, point=f"{place} {number} {signals}")
+    code = disturbed.process.wait(PATIENCE)
+    said = disturbed.said()
+    assert "Traceback" not in said, said
+    assert code == (-signal.SIGKILL if way == "KILL" else SIGNALLED + WAYS[way][0]), said
+    assert_nothing_left(disturbed, way, said)
+
+
+def assert_nothing_left(disturbed, way, said):
+    if way == "KILL":      # whoever is killed cannot clean up: the next one does
+        assert not still_alive(disturbed.mark)
+        assert Disturbed(disturbed.folder, ("report",), disturbed.temporary).process.wait(PATIENCE) == 0
+    assert not disturbed.left(), said
+    disturbed.temporary.rmdir()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "way", "number"), [
+    (name, way, number) for number in range(7) for name in COMMANDS for way in WAYS])
+def test_command_that_is_stopped_at_a_random_moment_leaves_nothing(name, way, number, tmp_path):
+    chance = draw("stopped", name, way, number)
     command = COMMANDS[name]
     disturbed = Disturbed(project(tmp_path), command.words)
     disturbed.wait_until_it_handles_signals(signal.SIGHUP)
@@ -48,10 +90,7 @@ def test_stopped_command_leaves_nothing(name, way, number, tmp_path):
     if command.runs and ("Fatal Python error: init_" in said or "lost sys.stderr" in said):
         stopped.add(1)
     assert code in stopped | command.codes, said
-    if way == "KILL":      # whoever is killed cannot clean up: the next one does
-        assert Disturbed(tmp_path, ("report",), disturbed.temporary).process.wait(PATIENCE) == 0
-    assert not disturbed.left(), said
-    disturbed.temporary.rmdir()
+    assert_nothing_left(disturbed, way, said)
 
 
 READY = """
@@ -75,11 +114,10 @@ def test_program_ends_with_the_terminal_whose_session_gilscope_leads(command, tm
         said += os.read(terminal, 4096)
     program = int(said.partition(b"ready")[2].split()[0])
     os.close(terminal)
-    deadline = time.monotonic() + PATIENCE
-    while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)   # polled: waiting for it has no limit
-    assert os.waitstatus_to_exitcode(ended[1]) == SIGNALLED + signal.SIGHUP
+    ended = [(0, 0)]
+    # Polled: waiting for it has no limit.
+    assert wait_until(lambda: ended.append(os.waitpid(pid, os.WNOHANG)) or ended[-1] != (0, 0))
+    assert os.waitstatus_to_exitcode(ended[-1][1]) == SIGNALLED + signal.SIGHUP
     with pytest.raises(ProcessLookupError):
         os.kill(program, 0)
 
@@ -103,16 +141,16 @@ HANGS = """
 """
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("model", ["processes-spawn", "processes-forkserver"])
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(("model", "how"), [
+    ("processes-spawn", signal.SIGKILL), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("processes-spawn", signal.SIGTERM), ("processes-forkserver", signal.SIGKILL),
+        ("processes-forkserver", signal.SIGTERM)))])
 def test_semaphores_of_a_hanging_cell_go(model, how, tmp_path):
     (tmp_path / "mine.py").write_text(textwrap.dedent(HANGS))
     disturbed = Disturbed(tmp_path, ("run", "mine:work", "--payload", "'began'", "--tasks", "2", "--models", model,
                                      "--label", "one", *LITTLE))
-    while not (tmp_path / "began").exists():
-        assert disturbed.process.poll() is None, disturbed.said()
-        time.sleep(0.01)   # polled: a worker's worker tells nobody else
+    assert wait_until(lambda: disturbed.process.poll() is not None or (tmp_path / "began").exists())
+    assert disturbed.process.poll() is None, disturbed.said()
     there = list(Path("/dev/shm").glob(f"sem.gilscope-*-{disturbed.process.pid}-*"))
     disturbed.send(how)
     disturbed.process.wait(PATIENCE)
