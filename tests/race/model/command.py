@@ -7,22 +7,21 @@ import sys
 from gilscope.toolkit import cli
 from gilscope.toolkit.race.program import start
 
-# The checked process runs this instead of the file that is its first argument, `boot`: the same code, and the model is
-# put in place after the checker was imported and before it is called, which is the last line there.
+# The checked process runs this instead of the file that is its first argument, `boot`: the same code, and something is
+# replaced after the checker was imported and before it is called, which is the last line there.
 RUN = """import sys
 with open(sys.argv[1]) as file: boot, call, _ = file.read().rpartition('_import_main()')
 exec(compile(boot, sys.argv[1], 'exec'))
 main = _import_main()
 sys.path.insert(0, sys.argv[1].rsplit('/', 5)[0])
-from tests.race.model import replace_c_core
+{replace}
 del sys.path[0]
-replace_c_core()
 main.main(sys.argv[-3])"""
 
 
-def main() -> int:
-    """Run gilscope's command line with our arguments; return its exit code."""
-    start.AS_SCRIPT = start.AS_MODULE = ("-c", RUN, start.BOOT)   # type: ignore[assignment]  # a script needs no more
+def main(replace: str = "from tests.race.model import replace_c_core; replace_c_core()") -> int:
+    """Run gilscope's command line with our arguments and what `replace` replaces; return its exit code."""
+    start.AS_SCRIPT = start.AS_MODULE = ("-c", RUN.replace("{replace}", replace), start.BOOT)   # type: ignore[assignment]  # a script needs no more
     return cli.main()
 
 

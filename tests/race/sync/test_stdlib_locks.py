@@ -1,5 +1,6 @@
 """What orders nothing, how modules come to be patched, signals and forks."""
 
+import contextlib
 import datetime
 import io
 import logging
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 import types
 
 import pytest
@@ -197,6 +199,18 @@ def test_handler_is_the_programs_own_again_after_undo():
 # -- fork ----------------------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def child_of_a_fork():
+    """End this process with the block, which exits by itself if all is well: after a failure, too, no test goes on."""
+    signal.alarm(int(PATIENCE))     # its default action ends a child that hangs
+    try:
+        yield
+    except BaseException:  # noqa: BLE001  SystemExit, too
+        traceback.print_exc()
+    finally:
+        os._exit(99)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     import logging as log
@@ -217,11 +231,11 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     for _ in range(5):
         child = os.fork()
         if not child:
-            signal.alarm(PATIENCE)
-            logger.warning("line")
-            threading.Thread(target=logger.warning, args=("line",)).start()
-            threading.enumerate()
-            os._exit(0 if level_in(core) == 0 else 1)
+            with child_of_a_fork():
+                logger.warning("line")
+                threading.Thread(target=logger.warning, args=("line",)).start()
+                threading.enumerate()
+                os._exit(0 if level_in(core) == 0 else 1)
         assert os.waitpid(child, 0)[1] == 0
     stop.set()
     for thread in threads:
@@ -239,9 +253,9 @@ def test_child_of_a_fork_waits_for_no_thread_that_is_gone(monkeypatch, recwarn):
     held.wait()
     child = os.fork()
     if not child:
-        signal.alarm(PATIENCE)
-        lock.run(types.SimpleNamespace(inside=False), lambda: ran.append(1))
-        os._exit(len(ran))
+        with child_of_a_fork():
+            lock.run(types.SimpleNamespace(inside=False), lambda: ran.append(1))
+            os._exit(len(ran))
     over.set()
     thread.join(PATIENCE)
     held.close()

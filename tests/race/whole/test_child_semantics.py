@@ -4,6 +4,7 @@ Each case is a small program whose output shows what could go wrong.  All are fr
 nothing to add.
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -202,12 +203,15 @@ PROGRAMS = {
         print(pickle.loads(pickle.dumps(Point(3))).x, Point.__module__)
         """,
     "recursion": """
-        def f(n):
-            return f(n + 1)
-        try:
-            f(0)
-        except RecursionError as error:
-            print(str(error).partition(" in ")[0])
+        import sys
+        def deep(n):
+            try: return deep(n + 1)
+            except RecursionError: return n
+        print(deep(0), sys.getrecursionlimit())
+        sys.setrecursionlimit(400)
+        print(deep(0))
+        def forever(): return forever()
+        forever()
         """,
     "multiprocessing": """
         import multiprocessing, sys
@@ -321,6 +325,81 @@ PROGRAMS = {
             a[:, 1] = 7
             print(a.tolist())
         """,
+    "builtins": """
+        import builtins
+        print(dir(), dir(builtins), [name for name in builtins.__dir__() if ":" in name])
+        """,
+    "evaluated": """
+        names = {}
+        exec("x = 1\\ndef f(): global x; x += 1; return x", names)
+        print(names["f"](), eval("[x for x in range(3)]"), sorted(names))
+        print(eval("y + 1", {}, {"y": 2}))
+        """,
+    "exit_in_a_thread": """
+        import threading, sys
+        thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()
+        """,
+    "dies_at_exit": """
+        class Late:
+            def __del__(self):
+                print("late")
+        late = Late()
+        """,
+    "task_group": """
+        import asyncio
+        async def one(n):
+            await asyncio.sleep(0)
+            return n
+        async def main():
+            async with asyncio.TaskGroup() as group: tasks = [group.create_task(one(n)) for n in range(3)]
+            return [task.result() for task in tasks], [n async for n in numbers()]
+        async def numbers():
+            for n in range(3): yield n
+        print(asyncio.run(main()))
+        """,
+    "frames": """
+        import sys, inspect, traceback
+        def f(): return [each.function for each in inspect.stack()]
+        print(f(), sys._getframe().f_back)
+        traceback.print_stack()
+        """,
+    "generators": """
+        def g():
+            got = yield 1
+            while got: got = yield got * 2
+            return "end"
+        one = g(); print(next(one), one.send(3))
+        try: one.send(0)
+        except StopIteration as stop: print(stop.value)
+        def outer(): return (yield from g())
+        print(list(outer()))
+        """,
+    "matching": """
+        def f(what):
+            match what:
+                case {"a": [x, *rest], **others}: return x, rest, others
+                case (int() | float()) as number if number > 2: return number
+                case str(text): return text
+        print(f({"a": [1, 2, 3], "b": 4}), f(3), f("s"), f(None))
+        """,
+    "classes": """
+        import dataclasses, enum, functools
+        @dataclasses.dataclass(order=True, slots=True)
+        class Point:
+            x: int; y: int = 0
+        class Colour(enum.Flag): RED = enum.auto(); BLUE = enum.auto()
+        class Meta(type):
+            def __prepare__(name, bases, **_): return {"made": name}
+            def __new__(cls, name, bases, names, **_): return super().__new__(cls, name, bases, dict(names))
+        class C(metaclass=Meta):
+            made += "!"
+            @functools.cached_property
+            def slow(self): return 7
+            def __getattr__(self, name): return name
+            def __private(self): return "p"
+            def call(self): return self.__private()
+        print(Point(1) < Point(2), Colour.RED | Colour.BLUE, C.made, C().slow, C().other, C().call())
+        """,
     "pdb": """
         import pdb, io
         def f():
@@ -331,6 +410,18 @@ PROGRAMS = {
 }
 
 
+# Of what each part of the checker could change one; the others are slow tests.
+FAST = {"names", "builtins", "uncaught", "exception_group", "syntax_error", "exit_code", "os_exit", "excepthook",
+        "atexit", "thread_fails", "threads_outlive_main", "inspect", "locals", "warnings", "multiprocessing", "fork",
+        "signals", "task_group", "pools", "frames", "classes", "recursion"}
+
+
+def cases(*rows, fast):
+    """Return the rows, those that are not in `fast` as slow tests."""
+    return [pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=() if row in fast else pytest.mark.slow)
+            for row in rows]
+
+
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 
 
@@ -339,7 +430,8 @@ def write(folder, source):
     (folder / "script.py").write_bytes(textwrap.dedent(source).lstrip("\n").encode(encoding))
 
 
-def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n", prepare=lambda place: None):
+def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n", closing="",
+                      prepare=lambda place: None):
     """Run the program alone and checked, each in its own folder; return (stdout, stderr, exit code) of both."""
     results = []
     for checked in (False, True):
@@ -348,8 +440,9 @@ def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some
         write(place, source)
         prepare(place)
         race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
+        command = [*(race if checked else [python, *flags.split()]), *words]
         done = subprocess.run(
-            [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=PATIENCE, input=stdin,
+            ["/bin/sh", "-c", f'exec "$@" {closing}', "sh", *command], cwd=place, timeout=PATIENCE, input=stdin,
             env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
             capture_output=True, text=True, check=False)
         code = done.returncode if done.returncode >= 0 else 128 - done.returncode   # as a shell says it
@@ -362,10 +455,27 @@ def neutral(text, place):
     return re.sub(r"0x[0-9a-f]+", "0x", text.replace(str(place), "PLACE").replace(str(place.parent), "PARENT"))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", cases(*PROGRAMS, fast=FAST))
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
     assert checked == plain
+
+
+@pytest.mark.parametrize("numbers", cases("", "0", "1", "2", "012", fast={"012"}))
+def test_closed_streams_stay_closed(numbers, python, tmp_path):
+    source = """
+        import os, sys
+        with open("seen", "w") as seen:
+            print(sys.stdin is None, sys.stdout is None, sys.stderr is None, file=seen)
+        for number in range(3):
+            with open("seen", "a") as seen:
+                try: print(os.fstat(number).st_rdev, os.get_inheritable(number), file=seen)
+                except OSError as error: print(error, file=seen)
+        """
+    closing = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in numbers)
+    plain, checked = plain_and_checked(python, ["script.py"], tmp_path, source=source, closing=closing)
+    assert checked == plain
+    assert len({(tmp_path / name / "project" / "seen").read_text() for name in ("plain", "checked")}) == 1
 
 
 @pytest.mark.parametrize("words", [["script.py"], ["-m", "script"], ["."]])
@@ -387,15 +497,17 @@ def test_stack_ends_with_the_program(words, python, tmp_path):
     assert checked == plain
 
 
-@pytest.mark.parametrize("flags", ["-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E"])
-@pytest.mark.parametrize("name", ["names", "uncaught", "threads_outlive_main", "pools"])
+@pytest.mark.parametrize(("name", "flags"), cases(
+    *itertools.product(("names", "uncaught", "threads_outlive_main", "pools"),
+                       ("-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E")),
+    fast={("names", "-I"), ("uncaught", "-X dev"), ("threads_outlive_main", "-W error"), ("pools", "-OO")}))
 def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py"], tmp_path, source=PROGRAMS[name], flags=flags)
     assert checked == plain
 
 
-@pytest.mark.parametrize("flags", ["", "-P"])
-@pytest.mark.parametrize("bundle", [".", "app", "./app/", "app.zip"])
+@pytest.mark.parametrize(("bundle", "flags"), cases(
+    *itertools.product((".", "app", "./app/", "app.zip"), ("", "-P")), fast={(".", ""), ("app.zip", "-P")}))
 def test_bundle_is_as_without_the_checker(bundle, flags, python, tmp_path):
     names = textwrap.dedent(PROGRAMS["names"]) + "raise ValueError(__spec__ and __spec__.name)\n"
 
@@ -422,8 +534,9 @@ def test_program_that_writes_no_bytecode_writes_none(python, tmp_path, monkeypat
     assert list((tmp_path / "cache" / "pyc").rglob("session.*.pyc"))
 
 
-@pytest.mark.parametrize("name", ["names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest",
-                                  "multiprocessing", "atexit", "inspect"])
+@pytest.mark.parametrize("name", cases(
+    "names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest", "multiprocessing", "atexit",
+    "inspect", fast={"names", "multiprocessing"}))
 def test_module_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["-m", "script", "one", "-x"], tmp_path, source=PROGRAMS[name])
     assert checked == plain

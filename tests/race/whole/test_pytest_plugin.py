@@ -62,18 +62,6 @@ def test_nothing_is_checked_without_the_option(tmp_path):
     assert (code, "1 passed" in shown) == (0, True)
 
 
-def test_plugin_costs_next_to_nothing_without_the_option(tmp_path):
-    (tmp_path / "test_it.py").write_text(
-        "import sys\ndef test_it():\n    assert [n for n in sys.modules if n.startswith('gilscope')] == "
-        "['gilscope', 'gilscope.toolkit', 'gilscope.toolkit.race', 'gilscope.toolkit.race.pytest_', "
-        "'gilscope.toolkit.race.pytest_.plugin']\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "test_it.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout
-
-
 def test_each_test_hears_of_its_own_races_alone(tmp_path):
     shown, code = run(tmp_path, """
         def test_first():
