@@ -111,8 +111,17 @@ def table(outcomes: Sequence[KillOutcome]) -> str:
     return "\n".join(lines)
 
 
-def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SECONDS) -> KillOutcome:
-    """Start a run, kill a part of it at a random moment, and let it continue."""
+def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SECONDS,
+            point: tuple[str, int] | None = None) -> KillOutcome:
+    """Start a run, kill a part of it, and let it continue.
+
+    Args:
+        killed: One of KILLED.
+        draw: For what is random.
+        folder: Of the run.
+        seconds: That a round takes.
+        point: An event of `fleet_child` with its number, after which the part is killed; None: a random moment.
+    """
     folder.mkdir(exist_ok=True)
     outcome, log, path = KillOutcome(killed=killed), folder / "log", folder / DEFAULT_RESULTS / LABEL
     pace = folder / "pace"
@@ -122,8 +131,10 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
             folder, "noop", f"--rounds={ROUNDS}", "--build", f"host={sys.executable}", "--label", LABEL,
             "--fleet", address,
         ) as client:
-            _wait(lambda: fleet_child.read_log(log), client)
-            time.sleep(draw.uniform(0, ROUNDS * seconds))   # the moment of the kill is random
+            _wait(lambda: point in {None, *((each.event, each.number) for each in fleet_child.read_log(log))}
+                  and fleet_child.read_log(log), client)
+            if point is None:
+                time.sleep(draw.uniform(0, ROUNDS * seconds))
             if killed in CLIENT:
                 replace_file(pace, f"{LIMIT}")   # the measuring process does not end by itself then
             kept, at = _kept(path), time.monotonic()

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
-from tests.measure.children import MARK, still_alive
+from tests.measure.children import MARK, still_alive, wait_until
 from tests.patience import PATIENCE
 
 SCALES = {"attempts": 2, "limit": 60, "call": 0.05}   # a signal that Python misses takes the whole limit
@@ -127,21 +126,18 @@ def test_target_ends_with_whoever_started_it(tmp_path, main):
     process = subprocess.Popen(
         [sys.executable, "-c", WAITS_TO_INTERRUPT, str(tmp_path), main],
         env={**os.environ, "PYTHONPATH": str(ROOT), MARK: mark})
-    await_begin(tmp_path / "page", process)
+    assert wait_until(lambda: begun(tmp_path / "page"), process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not still_alive(mark)
 
 
-def await_begin(page, process):
-    """Wait until the target's main thread says that it begins."""
-    while True:
-        assert process.poll() is None
-        if page.exists() and page.stat().st_size:
-            with page.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as numbers:
-                if int.from_bytes(numbers[:8], sys.byteorder) == 1:
-                    return
-        time.sleep(0.01)
+def begun(page):
+    """Return True if the target's main thread says that it begins."""
+    if not page.exists() or not page.stat().st_size:
+        return False
+    with page.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as numbers:
+        return int.from_bytes(numbers[:8], sys.byteorder) == 1
 
 
 @LINUX

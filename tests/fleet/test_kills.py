@@ -15,10 +15,28 @@ pytestmark = [pytest.mark.slow, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 
-@pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize("killed", fleet_kills.KILLED)
-def test_a_run_survives_what_is_killed_at_a_random_moment(killed, number, tmp_path, monkeypatch):
+@pytest.fixture
+def check(tmp_path, monkeypatch):
     monkeypatch.setattr(fleet_kills, "END_SECONDS", 2 * LEASE)   # a kill may come just when nobody is asked
-    tried = fleet_kills.attempt(killed, random.Random(f"{killed} {number}"), tmp_path, seconds=0.5)
-    assert (tried.forgotten, tried.damaged, tried.left) == (0, [], 0), tried
-    assert tried.went_on, tried
+
+    def tried(killed, draw, point=None):
+        outcome = fleet_kills.attempt(killed, draw, tmp_path, seconds=0.5, point=point)
+        assert (outcome.forgotten, outcome.damaged, outcome.left) == (0, [], 0), outcome
+        assert outcome.went_on, outcome
+
+    return tried
+
+
+@pytest.mark.parametrize("point", [("begins", 0), ("did", 2)], ids=["before-a-round-is-there", "between-rounds"])
+@pytest.mark.parametrize("killed", fleet_kills.KILLED)
+def test_a_run_survives_what_is_killed(killed, point, check):
+    check(killed, random.Random(killed), point)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("killed", fleet_kills.KILLED)
+def test_a_run_survives_what_is_killed_at_a_random_moment(killed, number, check):
+    seed = random.SystemRandom().getrandbits(32)
+    print(f"seed {seed}")   # shown when the test fails
+    check(killed, random.Random(seed))

@@ -16,6 +16,7 @@ from gilscope.toolkit.store import load_run
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
 from tests.fakes import MACHINE
 from tests.fleet.fakes import block, host_answer
+from tests.patience import PATIENCE
 
 
 class Child:
@@ -58,12 +59,12 @@ def test_a_run_begins_and_its_rounds_are_sent_as_they_come(children, tmp_path_fa
     assert child.words[1:] == ["-m", "gilscope", "run", "noop", "--rounds=4", "--label", "fleet", "--take-turns",
                                "--status-file", str(child.folder / "status.json")]
     child.do(1)
-    answer = on_host.advance("s", None, 0, wait=60)
+    answer = on_host.advance("s", None, 0, wait=PATIENCE)
     assert (answer["state"], answer["last_line"]) == ("running", "last words")
     assert rounds_of(answer["block"], tmp_path_factory) == [0]
     assert on_host.advance("s", None, 1, wait=0)["block"] == b""   # nothing new
     child.do(2)
-    assert rounds_of(on_host.advance("s", None, 1, wait=60)["block"], tmp_path_factory) == [1]
+    assert rounds_of(on_host.advance("s", None, 1, wait=PATIENCE)["block"], tmp_path_factory) == [1]
     assert children == [child]
 
 
@@ -94,7 +95,7 @@ def test_a_child_that_refuses_to_go_on_says_nothing_of_the_rounds_that_were_sent
     monkeypatch.setattr(on_host, "this_machine", lambda: MACHINE)
     on_host.advance("s", ["--rounds=9"], 4, block(4, 0, stopped="rounds"), wait=0)
     children[0].process.signal_group(signal.SIGKILL)
-    answer = on_host.advance("s", None, 4, wait=60)
+    answer = on_host.advance("s", None, 4, wait=PATIENCE)
     assert (answer["state"], answer["block"]) == ("ended", b"")
 
 
@@ -102,7 +103,7 @@ def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
     on_host.advance("s", ["noop"], 0, wait=0)
     children[0].do(1, stopped="rounds")
     children[0].process.signal_group(signal.SIGKILL)
-    answer = on_host.advance("s", None, 1, wait=60)
+    answer = on_host.advance("s", None, 1, wait=PATIENCE)
     assert (answer["state"], answer["code"]) == ("ended", -signal.SIGKILL)
     assert on_host.advance("s", None, 1, wait=0) == host_answer("unknown", machine=machine_mark())
 
@@ -112,7 +113,7 @@ def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):
     monkeypatch.setattr(on_host, "LEASE", 0.0)
     for each in threading.enumerate():
         if each.name == "gilscope-lease":
-            each.join(60)
+            each.join(PATIENCE)
     assert children[0].poll() is not None
     assert on_host.advance("s", None, 0, wait=0)["state"] == "unknown"
     monkeypatch.setattr(on_host, "LEASE", 60.0)
@@ -122,7 +123,7 @@ def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):
 
 def test_a_run_is_ended_when_nobody_waits_for_the_answer_any_more(children):
     waits = iter([True, True, False])
-    on_host.advance("s", ["noop"], 0, wait=60, wanted=lambda: next(waits, False))
+    on_host.advance("s", ["noop"], 0, wait=PATIENCE, wanted=lambda: next(waits, False))
     assert children[0].poll() is not None
     assert on_host.advance("s", None, 0, wait=0)["state"] == "unknown"
 

@@ -6,6 +6,7 @@ import pytest
 
 from gilscope.toolkit.hammer import meeting as meetings
 from gilscope.toolkit.hammer.meeting import SignsOfLife, run_together
+from tests.patience import PATIENCE
 
 THREADS = 3
 
@@ -20,7 +21,7 @@ def run(work, life, threads=THREADS):
 
 
 def test_no_thread_begins_a_round_before_all_have_ended_the_last_one(no_life, monkeypatch):
-    monkeypatch.setattr(meetings, "MEETING_SECONDS", 600)
+    monkeypatch.setattr(meetings, "MEETING_SECONDS", PATIENCE)
     log = []
 
     def work(meeting, thread):
@@ -52,7 +53,7 @@ def test_each_thread_does_its_own_work_in_a_thread_of_its_own(no_life):
     all_here = threading.Barrier(THREADS)
 
     def work(_, thread):
-        all_here.wait(60)
+        all_here.wait(PATIENCE)
         threads[thread] = threading.get_ident()
 
     run(work, no_life)
@@ -78,7 +79,7 @@ def test_life_is_shown_while_threads_run_and_calls_return(monkeypatch):
 
     def work(_, thread):
         calls.append(thread)
-        assert alive.wait(60)     # without a sign of life, it ends late, and fails
+        assert alive.wait(PATIENCE)     # without a sign of life, it ends late, and fails
 
     run(work, SignsOfLife(alive.set, lambda _: len(calls)))
     assert alive.is_set()
