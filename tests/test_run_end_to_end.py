@@ -1,11 +1,14 @@
 """The main job as a user runs it: in a folder of theirs, with real processes, killed and resumed."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import uuid
 
 import pytest
@@ -27,11 +30,12 @@ class Folder:
         self.mark = uuid.uuid4().hex
         self.at = []   # words before a command: where it runs
 
-    def start(self, *argv, **environment):
+    def start(self, *argv, streams=None, **environment):
         command = [*self.at, sys.executable, "-m", "gilscope", *argv]
         inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         return subprocess.Popen(
-            command, cwd=self.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            command, cwd=self.path, text=True, start_new_session=True,
+            **streams or {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
             env={**inherited, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), MARK: self.mark,
                  **environment})
 
@@ -331,6 +335,51 @@ def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     assert "to continue: gilscope run --resume gated" in err
     assert "Traceback" not in err
     assert run.stopped == "interrupted"
+
+
+# What a shell with job control does: the command has a process group, which has the terminal.
+SHELL = """import fcntl, os, signal, subprocess, sys, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+command = subprocess.Popen(sys.argv[2:], process_group=0)
+os.tcsetpgrp(0, command.pid)
+status = os.waitpid(command.pid, os.WUNTRACED)[1]
+open(sys.argv[1] + ".part", "w").write(f"{command.pid} {os.WIFSTOPPED(status)}")
+os.rename(sys.argv[1] + ".part", sys.argv[1])
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(command.pid, 0)[1]))
+"""
+
+
+@pytest.mark.newest
+def test_run_that_is_stopped_by_ctrl_z_goes_on(folder):
+    terminal, theirs = pty.openpty()
+    said = []
+
+    def read():
+        with contextlib.suppress(OSError):   # how Linux tells that nobody has the terminal any more
+            while said.append(os.read(terminal, 2**16)) or said[-1]:
+                pass
+
+    folder.at = [sys.executable, "-c", SHELL, str(folder.path / "stopped")]
+    command = folder.start("run", *folder.little("gated:wait_for_go", "--payloads", "gated:places", "--models",
+                                                 "threads", "--path", str(USERCODE), label="gated"),
+                           streams=dict.fromkeys(("stdin", "stdout", "stderr"), theirs), GATED_PLACE=str(folder.path))
+    os.close(theirs)
+    reader = threading.Thread(target=read)
+    reader.start()
+    with command:
+        wait_for(folder.path / "waiting", command)
+        os.write(terminal, b"\x1a")
+        wait_for(folder.path / "stopped", command)
+        pid, stopped = (folder.path / "stopped").read_text().split()
+        (folder.path / "go").touch()   # what is measured has a session of its own: it goes on
+        os.killpg(int(pid), signal.SIGCONT)
+        assert command.wait(PATIENCE) == 0, b"".join(said).decode()
+    reader.join(PATIENCE)
+    os.close(terminal)
+    assert stopped == "True"
+    run = folder.run("gated")
+    assert (run.rounds_done, run.stopped, run.failures) == (2, "rounds", ())
 
 
 @pytest.mark.newest

@@ -1,12 +1,15 @@
 """Whatever a measured process does is an answer, and nothing of it is left."""
 
 import errno
+import itertools
 import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,6 +127,17 @@ def test_hang_is_killed_and_shows_where(function, tmp_path, python):
         f"it hung, or takes more than {limit:g} s for one pass over its payloads, so it was killed; raise "
         f"--timeout (to {3 * limit:g}s, say) if the work takes that long")
     assert f"in {function}" in answer.output
+
+
+def test_time_in_which_this_process_was_stopped_is_no_hang(tmp_path, monkeypatch):
+    looks = []   # one every quarter of a second, but for Ctrl-Z after the third
+    clock = itertools.chain([0.0, 0.25, 0.5], (1000 + number / 4 for number in itertools.count()))
+    monkeypatch.setattr(process, "time", SimpleNamespace(
+        monotonic=lambda: looks.append(next(clock)) or looks[-1], time=time.time))
+    monkeypatch.setattr(process.MeasuredProcess, "_wait", lambda *_: None)
+    answer = measure(make_spec(tmp_path, target("misbehaving:double"), progress_timeout=2.0), "/bin/false")
+    assert answer.kind == "hang"
+    assert 1002 < looks[-1] < 1004   # 2 s, and one in which the process shows where it hangs
 
 
 @pytest.mark.parametrize("doing", ["main", pytest.param("describe", marks=pytest.mark.slow)])

@@ -35,6 +35,7 @@ TEARDOWN_SECONDS = 10.0  # to end after the answer; threads of subinterpreters m
 MAX_TEMPORARY = 70   # bytes; multiprocessing's socket names are 32 longer, and macOS allows 103
 UNREADABLE = "its answer cannot be read: the measured code may have overwritten it, or replaced the code that writes it"
 _POLL_SECONDS = 0.25
+_STOPPED_SECONDS = 5.0  # between two looks: this process was stopped, and maybe the measured one, as by `docker pause`
 _KILLED = {OomEvidence.OWN_GROUP, OomEvidence.MACHINE}
 # After "killed by SIGKILL".
 _WHY_KILLED = {
@@ -159,10 +160,14 @@ class MeasuredProcess:
             None for a message; "ended"; or the reason to end it.
         """
         spec = self.spec
-        progress, progressed, pause = -1, time.monotonic(), 0.0
+        progress, looked, pause = -1, time.monotonic(), 0.0
+        progressed = looked
         delivered: float | None = None
         while not (happened := self._wait(line, pause)):
             now, pause = time.monotonic(), _POLL_SECONDS
+            if now - looked > _STOPPED_SECONDS:   # not the measured process's fault
+                progressed += now - looked
+            looked = now
             if (size := _size(spec.progress_path)) != progress:
                 progress, progressed = size, now
             if delivered is None and (age := _age(spec.answer_path)) is not None:
