@@ -3,14 +3,22 @@
 import fcntl
 import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 
+from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.packages import eviction
 from gilscope.toolkit.evaluate.packages.eviction import STAMP, clear, hold, make_room, size_of
+from gilscope.toolkit.evaluate.packages.fetch_wheels import pip_of
+from tests.conformance.builds import ROOT
+from tests.faults.test_hostile_packages import add_wheel
+from tests.patience import PATIENCE
+from tests.processes.test_supervised import told
 
 GIB = 2**30
 
@@ -102,3 +110,59 @@ def test_command_clears(place, tmp_path, capsys):
     assert "1 environment removed, about 1.0 GiB" in capsys.readouterr().out
     assert not (tmp_path / "wheels").exists()
     assert not (tmp_path / "evaluations").exists()
+
+
+# Its import tells that it has begun, and goes on in its environment when it may.
+WAITS = """import os, time
+with open({told!r} + '.part', 'w') as file: file.write(str(os.getpid()))
+os.rename({told!r} + '.part', {told!r})
+while not os.path.exists({go!r}): time.sleep(0.02)
+from waits import later
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.builds("free")
+def test_two_commands_at_once_with_room_for_neither_are_both_right(build, tmp_path):
+    for name in ("index", "tmp"):
+        (tmp_path / name).mkdir()
+    if uv_command() is None and pip_of(build, tmp_path / "index") is None:
+        pytest.skip("this build comes without a pip")
+    waits = WAITS.format(told=str(tmp_path / "told"), go=str(tmp_path / "go"))
+    add_wheel(tmp_path / "index", "waits", {"waits/__init__.py": waits, "waits/later.py": "x = 1\n"})
+    for name, code in (("first", "x = 1\n"), ("other", "import os\nos.abort()\n")):
+        add_wheel(tmp_path / "index", name, {f"{name}.py": code})
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_PROXY")} | {
+        "GILSCOPE_CACHE": str(tmp_path / "cache"), eviction.VARIABLE: "0.000001", "PYTHONPATH": str(ROOT),
+        **{f"{tool}_{key}": value for tool in ("PIP", "UV")
+           for key, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(tmp_path / "index")))}}
+
+    def start(name):
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "gilscope", "doctor", name, "--builds", build.label,
+             f"--build={build.label}={build.executable}", "--json", f"{name}.json", "--timeout", f"{PATIENCE:g}s"],
+            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def answer(name, command):
+        shown, _ = command.communicate(timeout=PATIENCE)
+        assert (tmp_path / f"{name}.json").exists(), shown
+        (judged,) = json.loads((tmp_path / f"{name}.json").read_text())["builds"]
+        return {each["name"]: each["status"] for each in judged["packages"]}
+
+    def environments():
+        return {path.parent.name for path in (tmp_path / "cache" / "scratch").glob(f"*/{STAMP}")}
+
+    with start("first") as first:
+        assert answer("first", first) == {"first": "pure-python"}
+    old = environments()
+    with start("waits") as waiting:
+        try:
+            told(tmp_path / "told")
+            used = environments() - old
+            with start("other") as other:
+                assert answer("other", other) == {"other": "crashes"}
+            assert environments() & (old | used) == used != set()
+            (tmp_path / "go").touch()
+            assert answer("waits", waiting) == {"waits": "pure-python"}
+        finally:
+            waiting.kill()

@@ -48,6 +48,7 @@ def test_words_of_the_projects_are_quoted():
     assert """'pytest>=8; python_version > '"'"'3.9'"'"''""" in workflow(odd, BUILDS, extensions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.network   # the first time
 @pytest.mark.parametrize("extensions", [False, True])
 @pytest.mark.parametrize("builds", [BUILDS, (make_build("3.13t"), make_build("3.14t"))], ids=["new", "old"])

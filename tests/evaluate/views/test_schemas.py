@@ -1,6 +1,7 @@
 """Documents of `evaluate` and `doctor` fit the shipped schemas, which describe and require every promised field."""
 
 import copy
+import functools
 import json
 import re
 from dataclasses import replace
@@ -99,11 +100,16 @@ PACKAGES = doctor.plain([replace(report(lxml(), finding(Status.NO_WHEEL)), newes
 LOCK = doctor.plain_metadata("uv.lock", {"3.14t": [WheelChoice(name="a", version="1", kind="pure")]})
 
 
-def valid(document, name):
-    """Check a document against its schema, which must describe every field."""
+@functools.cache
+def validator(name):
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(json.loads(json.dumps(document)), closed(schema))
+    return jsonschema.Draft202012Validator(closed(schema))
+
+
+def valid(document, name):
+    """Check a document against its schema, which must describe every field."""
+    validator(name).validate(json.loads(json.dumps(document)))
 
 
 @pytest.mark.parametrize("given", [
