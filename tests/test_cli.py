@@ -307,6 +307,8 @@ def test_third_ctrl_c_waits_for_nothing():
             started.send_signal(signal.SIGINT)   # two at once may be one
             if not started.stdout.read(1):
                 break
+        else:
+            started.kill()
         assert started.wait(timeout=PATIENCE) == 130
 
 
