@@ -72,6 +72,7 @@ REASONS = {   # why: the places, each a file and a function
         "processes/test_supervised.py::test_a_limit_ends_it_with_all_that_it_started",
         "race/core/cases/lock_fidelity.py::case_reentrant_lock_of_a_condition_comes_back_as_deep",
         "race/core/cases/locks.py::case_reacquired_lock_is_not_held_on",
+        "race/sync/test_futures.py::test_result_that_does_not_come_in_time_orders_nothing",
         "race/sync/test_primitives.py::test_barrier_that_times_out_is_broken_as_before",
         "race/sync/test_primitives.py::test_condition_wait_that_times_out_is_not_notified",
         "race/sync/test_primitives.py::test_semaphore_that_was_not_acquired_orders_nothing",
