@@ -40,8 +40,6 @@ REASONS = {   # why: the places, each a file and a function
     ),
     "It looks again in a moment until something is there or gone that no event tells, for long.": (
         "conformance/cases.py::wait_until",
-        "evaluate/packages/test_children.py::ends",
-        "evaluate/packages/test_children.py::test_stopping_ends_what_runs",
         "measure/children.py::wait_until",
         "measure/usercode/gated.py::wait_for_go",
         "measure/usercode/hoarding.py::hold",
@@ -88,9 +86,6 @@ REASONS = {   # why: the places, each a file and a function
     ),
     "It would run out only if something hangs.": (
         "conftest.py::pytest_testnodedown",
-        "evaluate/survey/test_on_host.py::asking",
-        "evaluate/survey/test_on_host.py::test_question_that_comes_after_the_end_is_ended_at_once",
-        "evaluate/survey/test_on_host.py::test_what_is_asked_for_a_survey_ends_with_it_and_nothing_else_does",
         "race/reports/test_handler.py::test_threads_that_meet_their_first_conflicts_together_share_one_record",
     ),
     "The order of moments or a least duration, which holds on a machine of any speed.": (
