@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
+from tests.processes.test_supervised import gone, told
 
 HERE = Path(sys.executable)
 
@@ -18,19 +18,6 @@ HERE = Path(sys.executable)
 def imported(folder, text, **options):
     (folder / "thing.py").write_text(text)
     return import_run(HERE, ImportRequest(roots=("thing",)), path=[str(folder)], **options)
-
-
-def ends(pid):
-    """Return whether a process that was killed is gone within seconds."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @pytest.mark.parametrize(("text", "kind", "reason"), [
@@ -68,13 +55,13 @@ def waits():
     time.sleep(600)
 waits()
 """
-    for limit in (3.0, 20.0, 120.0):   # a busy machine takes longer until it hangs
+    for limit in (1.0, 20.0, 120.0):   # a busy machine takes longer until it hangs
         run = imported(tmp_path, program, limit=limit)
         if "in waits" in run.output:
             break
     assert (run.kind, run.during) == ("hang", "thing")
     assert "in waits" in run.output
-    assert ends(int((tmp_path / "pid").read_text()))
+    assert gone(int((tmp_path / "pid").read_text()))
 
 
 def test_settings_of_the_users_shell_do_not_reach_it(tmp_path, monkeypatch):
@@ -98,11 +85,8 @@ request = ImportRequest(roots=("thing",))
 all_at_once(lambda _: import_run(Path(sys.executable), request, path=[{str(tmp_path)!r}]), ["a"])
 """
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 300
-    while not (tmp_path / "pid").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    (asking,) = told(tmp_path / "pid")
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE)
     assert b"KeyboardInterrupt" in complaint
-    assert ends(int((tmp_path / "pid").read_text()))
+    assert gone(asking)

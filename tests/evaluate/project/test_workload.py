@@ -121,6 +121,7 @@ def test_workload_that_is_none_has_a_reason(project, text, reason):
     assert reason in UserWorkload.of(text, project.root).reason
 
 
+@pytest.mark.slow
 def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(measurer, pair, monkeypatch):
     build, counterpart = pair
     models = ("subinterpreters", "processes")

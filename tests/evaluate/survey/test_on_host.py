@@ -9,6 +9,7 @@ from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
 from gilscope.toolkit.processes.supervised import Supervised
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -36,14 +37,14 @@ def asking(monkeypatch):
         with Supervised([sys.executable, "-c", "import signal; signal.pause()"]) as process:
             started(process)
             package.begun.set()
-            process.wait(60)
+            process.wait(PATIENCE)
         if process.stopped:
             raise KeyboardInterrupt
         return PackageAnswer(package="x")
 
     def begin(survey):
         made = Asking(survey)
-        assert made.begun.wait(60)
+        assert made.begun.wait(PATIENCE)
         return made
 
     monkeypatch.setattr(on_host, "ask", ask)
@@ -53,18 +54,18 @@ def asking(monkeypatch):
 def test_what_is_asked_for_a_survey_ends_with_it_and_nothing_else_does(asking):
     mine, others = asking("mine"), asking("others")
     on_host.end("mine")
-    mine.join(60)
+    mine.join(PATIENCE)
     assert mine.came == "the survey was ended"
     assert [(survey, process.stopped) for survey, process in on_host._RUNNING] == [("others", False)]
     on_host.end("others")
-    others.join(60)
+    others.join(PATIENCE)
     assert on_host._RUNNING == []
 
 
 def test_question_that_comes_after_the_end_is_ended_at_once(asking):
     on_host.end("over")
     late = asking("over")
-    late.join(60)
+    late.join(PATIENCE)
     assert late.came == "the survey was ended"
 
 
