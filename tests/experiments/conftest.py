@@ -85,7 +85,7 @@ def _run(name, folder):
         "left": [each.decode(errors="replace") for each in still_alive(mark)]}))
 
 
-WHOLE = {"test_countdown.py", "test_signals.py"}   # experiments that `make test` runs at their smallest
+WHOLE = {"test_countdown.py"}   # experiments that `make test` runs at their smallest
 
 
 def pytest_collection_modifyitems(items):

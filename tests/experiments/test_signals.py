@@ -40,7 +40,6 @@ def trial(folder, main, cpu=0, **scales):
     return make_trial(folder, scales={**SCALES, **scales}, main=main, cpu=str(cpu))
 
 
-@pytest.mark.slow
 def test_ctrl_c_arrives_in_every_cell(run_smoke):
     smoke = run_smoke("signals")
     assert not smoke.results.run.failures

@@ -13,14 +13,12 @@ from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.throughput import FAR
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
-from tests.conformance.builds import builds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
 
-FREE = {label: path for label, path in builds().items() if label.rstrip("d")[-2:] in {"3t", "4t", "5t"}}
 CORPUS = Path(__file__).parents[1] / "corpus" / "scaling"
 RIGHT, UNSURE, WRONG, CURED = "right", "unsure", "WRONG", "scales"
 
