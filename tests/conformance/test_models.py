@@ -11,6 +11,7 @@ from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.workloads.catalog import WORKLOADS
 from tests.conformance.builds import ROOT, environment, run_child
 from tests.conformance.dask_builds import dask_python, newest
+from tests.measure.children import python_of
 from tests.patience import PATIENCE
 
 WORDS = ("cannot share a", "is not installed", "does not support loading in subinterpreters")
@@ -25,6 +26,12 @@ def service(name):
     ) as server:
         yield server.stdout.readline().strip()
         server.stdin.close()  # it serves until then
+
+
+@pytest.fixture(scope="session")
+def python(build):
+    """Return the interpreter of `build`, with the packages that runners need."""
+    return python_of(build)
 
 
 @pytest.fixture(scope="session")

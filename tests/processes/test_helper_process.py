@@ -9,6 +9,7 @@ import pytest
 
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
 from tests.measure.children import wait_until
+from tests.patience import PATIENCE
 
 ECHO = """
 import json, sys
@@ -23,18 +24,18 @@ def helper(code):
 
 
 def test_each_request_is_answered():
-    with helper(ECHO).wait_until_ready(60) as echo:
+    with helper(ECHO).wait_until_ready(PATIENCE) as echo:
         assert echo.ready == {"ready": True}
-        assert echo.ask(limit=60, text="é\n", number=1.5) == {"heard": {"text": "é\n", "number": 1.5}}
+        assert echo.ask(limit=PATIENCE, text="é\n", number=1.5) == {"heard": {"text": "é\n", "number": 1.5}}
         echo.send([1, None])
         assert echo.receive() == {"heard": [1, None]}
 
 
 def test_lines_that_come_at_once_are_answers_of_their_own():
     with helper("import sys; sys.stdout.write('1\\n2\\n[3, \\n'); sys.stdout.flush(); input()") as other:
-        assert (other.receive(60), other.receive(60)) == (1, 2)
+        assert (other.receive(PATIENCE), other.receive(PATIENCE)) == (1, 2)
         with pytest.raises(HelperFailedError, match=r"said '\[3,'"):
-            other.receive(60)
+            other.receive(PATIENCE)
 
 
 @pytest.mark.parametrize(("code", "said"), [
@@ -44,7 +45,7 @@ def test_lines_that_come_at_once_are_answers_of_their_own():
 ])
 def test_what_is_no_answer_is_an_error(code, said):
     with helper(code) as other, pytest.raises(HelperFailedError, match=said):
-        other.receive(60)
+        other.receive(PATIENCE)
 
 
 def test_answer_is_not_waited_for_without_end():
@@ -54,19 +55,19 @@ def test_answer_is_not_waited_for_without_end():
 
 def test_request_to_a_helper_that_is_gone_is_an_error():
     with helper("") as gone:
-        gone.end(60)
+        gone.end(PATIENCE)
         with pytest.raises((HelperFailedError, ValueError)):
             gone.ask(text="x" * 2**20)
 
 
 def test_end_gives_the_helper_time_for_its_own_exit_code():
-    assert helper("raise SystemExit(5)").end(60) == 5
+    assert helper("raise SystemExit(5)").end(PATIENCE) == 5
     assert helper("import time; time.sleep(600)").end() == -signal.SIGKILL
 
 
 def test_helper_ends_with_us(tmp_path):
     code = (f"import os\nfrom gilscope.toolkit.processes.helper_process import HelperProcess\n"
-            f"helper = HelperProcess([{sys.executable!r}, '-c', {ECHO!r}]).wait_until_ready(60)\n"
+            f"helper = HelperProcess([{sys.executable!r}, '-c', {ECHO!r}]).wait_until_ready(PATIENCE)\n"
             "print(helper.pid, flush=True)\nos.kill(os.getpid(), 9)\n")
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL, done.stderr
