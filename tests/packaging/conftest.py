@@ -26,12 +26,6 @@ def output(command: list[str | Path], folder: Path = ROOT) -> str:
     return done.stdout
 
 
-def only_when_all(*values: object, **options: str) -> object:
-    """Return a parameter that only `make test-packaging` runs: it takes minutes, and others cover most of it."""
-    skip = pytest.mark.skipif(os.environ.get("GILSCOPE_TEST_PACKAGING") != "all", reason="make test-packaging runs it")
-    return pytest.param(*values, marks=skip, **options)
-
-
 @pytest.fixture(scope="session")
 def pythons() -> dict[str, Path]:
     """Return the interpreters, by label; not those of environments made from them."""

@@ -13,7 +13,6 @@ import pytest
 from gilscope.toolkit.cli import COMMANDS
 from tests.conformance.builds import ROOT, chosen
 from tests.packaging.bare_root import COMPILERS, BareRoot, refusal
-from tests.packaging.conftest import only_when_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.newest,
               pytest.mark.skipif(bool(refusal()), reason=refusal() or "never")]
@@ -158,7 +157,8 @@ def test_core_for_another_build_comes_from_its_wheel(build, pythons, installatio
     assert "install gilscope" in done.stderr
 
 
-@pytest.mark.parametrize("kind", [only_when_all("with the GIL"), "free-threaded"])
+@pytest.mark.parametrize("kind", [
+    pytest.param("with the GIL", marks=pytest.mark.nightly), "free-threaded"])
 def test_every_command_works(kind, pythons, installation):
     pair = kinds()
     if not pair:

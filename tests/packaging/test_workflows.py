@@ -13,7 +13,6 @@ import pytest
 
 from tests.actionlint import lint
 from tests.conformance.builds import ROOT
-from tests.packaging.conftest import only_when_all
 from tests.patience import PATIENCE
 
 FOLDER = ROOT / ".github" / "workflows"
@@ -126,7 +125,8 @@ def test_every_job_is_run():
 
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.parametrize(("workflow", "job"), [only_when_all(*each) if each in LONG else each for each in JOBS])
+@pytest.mark.parametrize(("workflow", "job"), [
+    pytest.param(*each, marks=pytest.mark.nightly) if each in LONG else each for each in JOBS])
 def test_steps_of_the_job_work(workflow, job, tmp_path, request):
     folder = checkout(tmp_path / "checkout")
     # As the Pythons of the runners have it: --group needs pip 25.1.
