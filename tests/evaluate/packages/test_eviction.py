@@ -56,9 +56,9 @@ def test_what_nobody_used_in_a_week_goes_although_there_is_room(place):
 
 
 def test_use_makes_young(place):
-    old = place("old", days_ago=8)
+    old, fresh = place("old", days_ago=8), place("fresh", days_ago=0.1)
     hold(old)
-    assert time.time() - (old / STAMP).stat().st_mtime < 24 * 3600
+    assert (old / STAMP).stat().st_mtime > (fresh / STAMP).stat().st_mtime
     hold(old)   # once more is no other lock
 
 
