@@ -181,7 +181,11 @@ def _measured(found: Diagnosis) -> Iterator[str]:
                "by exec, or still running. Waits that were cut off, and the lifetimes of their threads, count up to "
                "the last recorded event; the CPU time of these threads is unknown.")
     if summary.threads_lost:
-        yield f"{summary.threads_lost} threads are missing: there is room for 2,048 in each process."
+        yield (f"{summary.threads_lost} threads are missing: each process has room for 2,048, and for fewer if the "
+               "disk of the temporary folder (TMPDIR) is full.")
+    if summary.sites_lost:
+        yield (f"The places of {summary.sites_lost} waits are missing: there were too many, or the disk of the "
+               "temporary folder (TMPDIR) is full.")
     if not summary.sites_known:
         yield "Places are missing: the frames of this version of Python are not known."
 
@@ -311,7 +315,7 @@ def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> T
         for place in places
     )
     notes = [f"{left_out} more waited less; --places shows more of them"] if left_out else []
-    notes += ["there were too many places to record all of them: some waits are missing here"] if lost else []
+    notes += ["there was no room for all places: some waits are missing here"] if lost else []
     return Table(title="Who waited for what, where", columns=columns, rows=rows, footnotes=tuple(notes))
 
 

@@ -87,6 +87,7 @@ int open_file(const char *folder, uint32_t flags)
     header->start = now();
     memcpy(header->magic, "gilscope", 8);
     close(file);
+    reserve_none();
     map = fresh;
     generation++;
     __atomic_store_n(&recording, 1, __ATOMIC_RELEASE);

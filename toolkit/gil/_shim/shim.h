@@ -206,6 +206,9 @@ extern uint32_t generation;
 extern struct mapping *map;
 extern __thread struct self self;
 int reserve(const void *begin, size_t size);
+int is_reserved(const void *entry);
+int reserve_entry(const void *entry);
+void reserve_none(void);
 
 /* open_record_file.c */
 int open_file(const char *folder, uint32_t flags);

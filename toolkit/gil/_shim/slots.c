@@ -74,7 +74,7 @@ static void note_usage(struct slot *slot)
 void read_living(void)
 {
     for (uint32_t i = 0; i < map->header.slots_used && i < SLOTS_MAX; i++)
-        if (map->slots[i].tid != 0 && !(map->slots[i].flags & SLOT_ENDED))
+        if (is_reserved(&map->slots[i]) && map->slots[i].tid != 0 && !(map->slots[i].flags & SLOT_ENDED))
             note_usage(&map->slots[i]);
 }
 
@@ -90,7 +90,7 @@ struct slot *own_slot(int fresh)
     memset(&self, 0, sizeof self);
     self.generation = generation;
     uint32_t number = __atomic_fetch_add(&here->header.slots_used, 1, __ATOMIC_RELAXED);
-    if (number >= SLOTS_MAX || !reserve(&here->slots[number], sizeof(struct slot))) {
+    if (number >= SLOTS_MAX || !reserve_entry(&here->slots[number])) {
         __atomic_fetch_add(&here->header.slots_lost, 1, __ATOMIC_RELAXED);
         self.gone = 1;
         return NULL;

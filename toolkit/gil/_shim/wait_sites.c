@@ -50,9 +50,9 @@ static uint32_t find(struct slot *slot, uint32_t thread, const struct place *pla
         if (number == 0)        /* 0 stands for an unknown place */
             continue;
         struct site *site = &map->sites[number];
-        uint32_t ready = __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE);
-        if (ready == 0 && !reserve(site, sizeof *site))
+        if (!reserve_entry(site))
             break;
+        uint32_t ready = __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE);
         if (ready == 0 && __atomic_compare_exchange_n(&site->ready, &ready, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             uint64_t begin = now();
             site->place = *place, site->object = type;
