@@ -11,6 +11,7 @@ from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, from_doctor
 from tests.evaluate.survey.told import package, told
 from tests.fakes import make_build
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.newest
 
@@ -84,7 +85,7 @@ def test_lines_come_as_packages_are_answered(asked, tmp_path, monkeypatch):
     def ask(name, question):
         seen.append((tmp_path / "now.jsonl").read_text().count("\n") if name == "three" else None)
         if name == "two":
-            written.wait(60)
+            written.wait(PATIENCE)
         return asked(name, question)
 
     written = threading.Event()
