@@ -171,7 +171,9 @@ class ActionRunner:
         script.write_text(step["run"])
         output.touch()
         ours = ("PYTHON", "GILSCOPE_", "GITHUB_", "INPUT_", "PYTEST_", "COV_", "VIRTUAL_ENV")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        kept = {"GILSCOPE_CACHE", "GILSCOPE_MACHINE"}   # of this process alone
+        environment = {name: value for name, value in os.environ.items()
+                       if name in kept or not name.startswith(ours)}
         environment |= {
             "PATH": f"{self.python}{os.pathsep}{os.environ['PATH']}", "CI": "true", "GITHUB_ACTIONS": "true",
             "GITHUB_ACTION_PATH": str(ROOT), "GITHUB_WORKSPACE": str(workspace), "GITHUB_OUTPUT": str(output),

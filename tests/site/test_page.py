@@ -1,6 +1,7 @@
 """Pages: what is escaped, what they allow themselves, what colours they have."""
 
 import base64
+import functools
 import hashlib
 import re
 import sys
@@ -52,10 +53,15 @@ def test_page_allows_its_own_style_and_script_alone():
     assert "unsafe" not in allowed
 
 
+@functools.cache
+def values_of_twelve_workloads():
+    values = run_page(make_run(), KINDS)
+    return values | {"workloads": [each | {"id": f"w{i}"} for i, each in enumerate(values["workloads"] * 6)]}
+
+
 @pytest.mark.parametrize("linked", [None, LOOK.files])
 def test_long_page_has_scripts_that_let_the_browser_look_up(linked):
-    values = run_page(make_run(), KINDS)
-    values["workloads"] = [each | {"id": f"w{i}"} for i, each in enumerate(values["workloads"] * 6)]
+    values = values_of_twelve_workloads()
     page = TemplatePages(LOOK.style, LOOK.script, linked).render("run.html", values)
     assert page.count(f"<script>{PAUSE}</script>") == 3, "after each fourth of twelve workloads"
     allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
