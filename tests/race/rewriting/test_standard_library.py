@@ -1,6 +1,7 @@
 """The standard library, rewritten: the same functions, docstrings and lines, and the same files are refused."""
 
 import ast
+import inspect
 import sysconfig
 import types
 import warnings
@@ -13,7 +14,6 @@ from gilscope.toolkit.race.rewrite import compile_rewritten
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 QUICK = ("asyncio/taskgroups.py", "contextlib.py", "collections/__init__.py", "enum.py", "functools.py", "queue.py",
          "threading.py", "weakref.py")
-HAS_DOCSTRING = 0x4000000     # a flag since 3.13
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -65,7 +65,10 @@ def tree(code):
 def shape(code):
     """Return what a caller, `inspect` and `help` see of a code object."""
     named = code.co_argcount + code.co_kwonlyargcount
-    doc = code.co_consts[0] if code.co_flags & HAS_DOCSTRING else None
+    # Before 3.14 the first constant of a function is its docstring or no str; since then a flag says that it is one.
+    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+    documented = is_function and code.co_flags & getattr(inspect, "CO_HAS_DOCSTRING", code.co_flags)
+    doc = code.co_consts[0] if documented and isinstance(code.co_consts[0], str) else None
     return (code.co_name, code.co_qualname, code.co_firstlineno, code.co_argcount, code.co_posonlyargcount,
             code.co_varnames[:named], code.co_flags, doc)
 
