@@ -24,7 +24,8 @@ def test_cores_tell_the_same_of_random_plans(python):
         reference, native = told[0][number], told[1][number]
         if reference == native:
             continue
-        words = f"GILSCOPE_SEED={seed}: plan {number} told the cores apart:\nreference {reference}\nC         {native}\n"
+        words = (f"GILSCOPE_SEED={seed}: plan {number} told the cores apart:\n"
+                 f"reference {reference}\nC         {native}\n")
         if differ(python, steps):
             pytest.fail(f"{words}for TOLD_APART in test_plans.py: {json.dumps(shrunk(python, steps))}")
         pytest.fail(f"{words}but not alone, so that it is due to what is left of the plans before it")
