@@ -67,7 +67,7 @@ def test_end_gives_the_helper_time_for_its_own_exit_code():
 
 def test_helper_ends_with_us(tmp_path):
     code = (f"import os\nfrom gilscope.toolkit.processes.helper_process import HelperProcess\n"
-            f"helper = HelperProcess([{sys.executable!r}, '-c', {ECHO!r}]).wait_until_ready(PATIENCE)\n"
+            f"helper = HelperProcess([{sys.executable!r}, '-c', {ECHO!r}]).wait_until_ready({PATIENCE})\n"
             "print(helper.pid, flush=True)\nos.kill(os.getpid(), 9)\n")
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL, done.stderr
