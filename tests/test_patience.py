@@ -86,7 +86,6 @@ REASONS = {   # why: the places, each a file and a function
     ),
     "It would run out only if something hangs.": (
         "conftest.py::pytest_testnodedown",
-        "race/reports/test_handler.py::test_threads_that_meet_their_first_conflicts_together_share_one_record",
     ),
     "The order of moments or a least duration, which holds on a machine of any speed.": (
         "experiments/test_http_load.py::test_pages_come_after_their_latency_and_are_counted",
@@ -98,7 +97,6 @@ REASONS = {   # why: the places, each a file and a function
     ),
     "The age of a file, in days.": (
         "conftest.py::_caches",
-        "evaluate/packages/test_eviction.py::test_use_makes_young",
     ),
 }
 ALLOWED = {place: reason for reason, named in REASONS.items() for place in named}
