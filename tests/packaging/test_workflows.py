@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.newest, pytest.mark.skipif(not NAMES, reason="a source
 
 NOT_RUN = {   # (workflow, job, step): why
     ("tests.yml", "all", "check everything"): "it runs this test",
+    ("nightly.yml", "whole", "check everything"): "likewise",
     ("wheels.yml", "wheels", "make the wheels"): "it needs containers and other machines; see the identifiers below",
     ("release.yml", "publish", "sign"): "it needs the identity that GitHub gives a workflow",
     ("release.yml", "publish", "publish"): "it publishes",
@@ -112,15 +113,14 @@ def checkout(folder):
 
 
 JOBS = [("tests.yml", "builds"), ("wheels.yml", "sdist"), ("wheels.yml", "wheels"), ("wheels.yml", "check"),
-        ("release.yml", "version"), ("release.yml", "publish"), ("docs.yml", "make"), ("nightly.yml", "next"),
-        ("nightly.yml", "sanitize")]
+        ("release.yml", "version"), ("release.yml", "publish"), ("docs.yml", "make"), ("nightly.yml", "next")]
 
 # `.ci/run` makes the docs, and runs tests on a build like the other jobs do.
-LONG = {("docs.yml", "make"), ("nightly.yml", "next"), ("nightly.yml", "sanitize")}
+LONG = {("docs.yml", "make"), ("nightly.yml", "next")}
 
 
 def test_every_job_is_run():
-    assert {*JOBS, ("tests.yml", "all")} == set(jobs())
+    assert {*JOBS, ("tests.yml", "all"), ("nightly.yml", "whole")} == set(jobs())
 
 
 @pytest.mark.slow
