@@ -637,7 +637,7 @@ def fork_after_the_end(world):
     spin.value = 1                                                         # as by one that drops a lock
     child = os.fork()
     if child == 0:
-        signal.alarm(20)        # its default action ends a child that hangs
+        signal.alarm(600)       # its default action ends a child that hangs
         threading.Lock().acquire()
         thread = threading.Thread(target=int)
         thread.start()

@@ -357,7 +357,7 @@ def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_p
 
     def slowly(self, *arguments):
         made(self, *arguments)
-        together.wait(120)    # nobody goes on before everybody has made one
+        together.wait(PATIENCE)   # nobody goes on before everybody has made one
 
     monkeypatch.setattr(recorder.Recorder, "__init__", slowly)
     handler = ConflictHandler(FakeCore(), str(tmp_path), lambda _uid: ("", ()))

@@ -14,7 +14,7 @@ import threading
 from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
 from gilscope.toolkit.race.terms import AccessKind, Flag
 
-TURN_SECONDS = 20.0
+TURN_SECONDS = 600.0
 
 
 class Pipe:
