@@ -60,9 +60,10 @@ def test_two_first_uses_at_once_compile_one_library(folder):
         assert select.select([reading], [], [], PATIENCE)[0]
         assert os.read(reading, 100) == b"yes\n"
         with start() as second:
-            assert wait_until(lambda: waits_for_the_first() or select.select([reading], [], [], 0)[0], second)
+            in_the_way = wait_until(lambda: waits_for_the_first() or select.select([reading], [], [], 0)[0], second)
             os.write(writing, b"\n\n")
             answers = [each.communicate(timeout=PATIENCE) for each in (first, second)]
+    assert in_the_way
     assert not select.select([reading], [], [], 0)[0], "it was compiled twice"
     for process, (out, err) in zip((first, second), answers, strict=True):
         assert (process.returncode, out) == (7, "done\n"), err
