@@ -1,8 +1,8 @@
 """Run gilscope's C code in other people's processes under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-The race checker's core and the shim of `gilscope gil`, on every build at hand.  Leaks are not looked for: CPython itself
-leaves memory behind.  On builds with the GIL, all of Python's memory comes from malloc, so that AddressSanitizer sees
-what happens to objects; free-threaded builds refuse that, and fill freed objects with a pattern instead.
+The race checker's core and the shim of `gilscope gil`, on every build at hand.  Leaks are not looked for: CPython
+itself leaves memory behind.  On builds with the GIL, all of Python's memory comes from malloc, so that AddressSanitizer
+sees what happens to objects; free-threaded builds refuse that, and fill freed objects with a pattern instead.
 """
 
 from __future__ import annotations

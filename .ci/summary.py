@@ -1,7 +1,8 @@
 """Say what a run of continuous integration did: the time of its steps, the slowest tests, the skips by reason.
 
-Reads a folder of pytest's JUnit files, and `steps` there: a line for each step of .ci/run, its seconds and its name.  Exits
-with 1 if a test was skipped for a reason that `tests/skips.toml` does not allow: green without having looked is a defect.
+Reads a folder of pytest's JUnit files, and `steps` there: a line for each step of .ci/run, its seconds and its name.
+Exits with 1 if a test was skipped for a reason that `tests/skips.toml` does not allow: green without having looked is a
+defect.
 """
 
 from __future__ import annotations

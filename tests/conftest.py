@@ -4,7 +4,6 @@ import contextlib
 import gc
 import hashlib
 import os
-import random
 import shutil
 import signal
 import sys
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from gilscope.toolkit.user_dirs import cache_folder
 from tests.conformance import builds
+from tests.patience import PATIENCE
 
 # A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
 # starts inherits that.  Tests that press Ctrl-C need the usual state.
@@ -64,6 +64,10 @@ def pytest_configure(config):
     config.stash[CACHES] = given["caches"]
     cache = Path(given["caches"], given["workerid"])
     cache.mkdir(parents=True, exist_ok=True)
+    for compiled in ("race-core", "gil-shim"):   # of these sources alone: once is enough
+        (cache.parent / compiled).mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (cache / compiled).symlink_to(cache.parent / compiled)
     # Short, as the name of a socket in it has at most 107 characters; pytest's own folders stay where they were.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     temporary, machine = (own_folders.enter_context(
@@ -128,46 +132,12 @@ def python(build):
     return builds.python_of(build)
 
 
-# --- transition: samples go, folder by folder
-SEED = 20261122
-PARTS = ("fast", "rest")
-
-
-@pytest.hookimpl(trylast=True)   # after -m and -k
-def pytest_collection_modifyitems(config, items):
-    part = os.environ.get("GILSCOPE_PART")
-    if part is None:
-        return
-    chosen = sampled((item for item in items if not item.get_closest_marker("slow")), sample_size)
-    chosen = {"fast": chosen, "rest": {*items} - chosen}[part]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = [item for item in items if item in chosen]
-
-
-def sample_size(item):
-    mark = item.get_closest_marker("sample")
-    return mark and mark.args[0]
-
-
-def sampled(items, size):
-    chosen, cases = set(), {}
-    for item in items:
-        if (kept := size(item)) is None:
-            chosen.add(item)
-        else:
-            cases.setdefault((item.path, item.originalname, kept), []).append(item)
-    for (path, name, kept), found in cases.items():
-        chosen |= {*random.Random(f"{SEED} {path.name} {name}").sample(found, min(kept, len(found)))}
-    return chosen
-# --- end of the transition
-
-
 @pytest.hookimpl(optionalhook=True)   # of xdist
 def pytest_testnodedown(node, error):
     """Say how a worker ended that should have gone on; xdist says only that it did."""
     if error:
         node.config.pluginmanager.get_plugin("terminalreporter").write_line(
-            f"the process of {node.gateway.id} ended with {node.gateway._io.popen.wait(timeout=10)}")
+            f"the process of {node.gateway.id} ended with {node.gateway._io.popen.wait(timeout=PATIENCE)}")
 
 
 def pytest_collection_finish():

@@ -1,6 +1,7 @@
 """What is expensive to make, made once for all processes of a test run."""
 
 import os
+import shutil
 
 from gilscope.toolkit.file_locks import locked
 
@@ -12,6 +13,7 @@ def once(tmp_path_factory, name, make):
     with locked(folder.with_suffix(".lock")):
         if not folder.exists():
             partial = folder.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)   # of a process that could not make it
             partial.mkdir()
             make(partial)
             partial.rename(folder)

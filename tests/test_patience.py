@@ -84,9 +84,6 @@ REASONS = {   # why: the places, each a file and a function
         "race/core/cases/locks.py::case_acquire_and_release_by_hand",
         "race/sync/test_queues.py::test_keyword_arguments_order_likewise",
     ),
-    "It would run out only if something hangs.": (
-        "conftest.py::pytest_testnodedown",
-    ),
     "The order of moments or a least duration, which holds on a machine of any speed.": (
         "experiments/test_http_load.py::test_pages_come_after_their_latency_and_are_counted",
         "measure/test_turns.py::test_process_tells_how_long_each_stage_before_its_first_turn_took",

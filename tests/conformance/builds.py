@@ -90,14 +90,3 @@ def run_child(python: str, *arguments: str, timeout: float = 600, **extra: str) 
     return subprocess.run(
         [python, "-W", "error", *arguments], cwd=ROOT, env=environment(**extra), timeout=timeout,
         capture_output=True, text=True, check=False)
-
-
-# --- transition: removed with the last user
-def builds() -> dict[str, str]:
-    return {build.label: python_of(build) for build in chosen()}
-
-
-@functools.cache
-def is_free_threaded(python: str) -> bool:
-    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
