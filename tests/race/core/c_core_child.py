@@ -625,7 +625,7 @@ def fork_after_the_end(world):
     at = sites(world)
     together(world, *[lambda: world.attr_update(Thing(), at["update"])] * 2)
     world.core.stop()
-    core = world.core.__spec__.origin
+    core = os.path.realpath(world.core.__spec__.origin)   # as the kernel names what is mapped
     listed = subprocess.run(["nm", core], stdout=subprocess.PIPE, text=True, check=True).stdout
     offsets = {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if len(line.split()) == 3}
     base = min(int(line.partition("-")[0], 16) for line in Path("/proc/self/maps").read_text().splitlines()
