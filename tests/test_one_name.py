@@ -161,6 +161,7 @@ def test_wheel_holds_one_package(wheel):
     assert any(name.endswith("toolkit/race/pytest_/plugin.py") for name in zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.slow
 def test_sdist_makes_the_same_wheel(wheel, sdist, tmp_path):
     shutil.unpack_archive(sdist, tmp_path / "source", filter="data")
     (source,) = (tmp_path / "source").iterdir()

@@ -101,14 +101,14 @@ def record_until(record_once):
     the microseconds that lie between what the program sees and what the shim sees.  So a recording whose threads had
     no cores to run on counts as none.
     """
-    def repeat(source, good, *words, tries=TRIES):
+    def repeat(source, good, *words):
         failed = []     # the shares of waits for a core
         for attempt in range(MOST):
             last = record_once(source, *words, attempt=attempt)
             if good(last):
                 return last
             failed.append(last.queued)
-            if sum(queued <= BUSY for queued in failed) == tries:
+            if sum(queued <= BUSY for queued in failed) == TRIES:
                 break
         pytest.fail(f"not {good.__name__.replace('_', ' ')} in any of {len(failed)} runs, whose threads waited for a "
                     f"core for {min(failed):.0%} to {max(failed):.0%} of their time")
