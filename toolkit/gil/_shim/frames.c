@@ -306,8 +306,8 @@ static void describe_code(struct place place, struct site *site)
     static uint32_t described[256];
     uint32_t *latest = &described[(code >> 4) * 0x9E3779B97F4A7C15u >> 56];
     const struct site *known = map ? &map->sites[__atomic_load_n(latest, __ATOMIC_RELAXED)] : NULL;
-    if (known != NULL && is_reserved(known) && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 && known->place.code == code &&
-        known->place.instruction >> 32 == place.instruction >> 32) {
+    if (known != NULL && is_reserved(known) && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 &&
+        known->place.code == code && known->place.instruction >> 32 == place.instruction >> 32) {
         memcpy(site->file, known->file, sizeof site->file);
         memcpy(site->function, known->function, sizeof site->function);
         return;
