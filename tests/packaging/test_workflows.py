@@ -58,6 +58,7 @@ def test_workflow_is_clean_for_actionlint(name):
     assert lint((FOLDER / name).read_text()) == ""
 
 
+@pytest.mark.slow   # whose set-up installs zizmor
 def test_workflows_are_clean_for_zizmor():
     zizmor = Path(sys.executable).with_name("zizmor")
     if not zizmor.exists():
