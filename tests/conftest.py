@@ -69,9 +69,9 @@ def pytest_configure(config):
         with contextlib.suppress(FileExistsError):
             (cache / compiled).symlink_to(cache.parent / compiled)
     # Short, as the name of a socket in it has at most 107 characters; pytest's own folders stay where they were.
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    root = os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())   # workers inherit ours
     temporary, machine = (own_folders.enter_context(
-        tempfile.TemporaryDirectory(prefix="gs-", ignore_cleanup_errors=True)) for _ in range(2))
+        tempfile.TemporaryDirectory(prefix="gs-", dir=root, ignore_cleanup_errors=True)) for _ in range(2))
     os.environ.update(GILSCOPE_CACHE=str(cache), GILSCOPE_MACHINE=machine, TMPDIR=temporary)
     tempfile.tempdir = None   # so that it is read again
 

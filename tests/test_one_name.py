@@ -218,7 +218,7 @@ def test_threads_of_the_project_are_watched(installed, project):
     assert "whole" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.network
 @pytest.mark.builds("free")
 def test_project_is_evaluated(installed, project, build):

@@ -18,7 +18,7 @@ from tests.fleet.network import Network, lacking
 from tests.fleet.test_end_to_end import wait_until
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.newest,
+pytestmark = [pytest.mark.nightly, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 PAGE = ROOT / "docs" / "fleet.md"
