@@ -1,3 +1,20 @@
 """How long a test waits for what takes a moment: so long that only a hang lasts longer, on whatever machine."""
 
+import time
+
 PATIENCE = 600.0   # seconds
+
+
+def wait_until(condition, command=None):
+    """Wait until `condition()` is true, by polling, as nobody tells us; `command` is a Popen that must not end before.
+
+    Returns:
+        Whether it became true.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert command is None or command.poll() is None, command.communicate()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

@@ -39,8 +39,7 @@ REASONS = {   # why: the places, each a file and a function
         "measure/test_trial.py::module",
     ),
     "It looks again in a moment until something is there or gone that no event tells, for long.": (
-        "conformance/cases.py::wait_until",
-        "measure/children.py::wait_until",
+        "patience.py::wait_until",
         "measure/usercode/gated.py::wait_for_go",
         "measure/usercode/hoarding.py::hold",
         "race/whole/test_command_runs.py::is_gone",

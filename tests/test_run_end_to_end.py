@@ -17,8 +17,8 @@ from gilscope.toolkit.measure.run_status import read_status
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
-from tests.measure.children import MARK, USERCODE, gil_on, still_alive, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import MARK, USERCODE, gil_on, still_alive
+from tests.patience import PATIENCE, wait_until
 
 
 class Folder:

@@ -16,8 +16,8 @@ from gilscope.runners import base
 from gilscope.runners.catalog import PACKAGES, RUNNERS, find
 from tests.conformance.builds import ROOT, environment, run_child
 from tests.conformance.cases import cases_of
-from tests.measure.children import python_of, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import python_of
+from tests.patience import PATIENCE, wait_until
 
 HERE = Path("tests/conformance")
 ALL = [runner.name for runner in RUNNERS]

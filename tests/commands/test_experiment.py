@@ -17,8 +17,8 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.matplotlib_missing import matplotlib_missing
-from tests.measure.children import MARK, still_alive, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE, wait_until
 
 HOST = ("--build", f"host={sys.executable}")
 

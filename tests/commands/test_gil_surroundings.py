@@ -18,8 +18,8 @@ from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 from tests.gil.programs import SPIN
 from tests.gil.traces import checked
-from tests.measure.children import gil_on, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import gil_on
+from tests.patience import PATIENCE, wait_until
 
 GIL = (sys.executable, "-P", "-m", "gilscope", "gil")
 

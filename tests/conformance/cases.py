@@ -11,7 +11,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -20,7 +19,7 @@ from gilscope.runners import _teardown, _worker, processes
 from gilscope.runners.catalog import RUNNERS, find
 from gilscope.runners.errors import TeardownError, WorkerError
 from tests.conformance import tasks
-from tests.patience import PATIENCE
+from tests.patience import wait_until
 
 WORKERS = 2
 IN_PROCESS = {"serial", "threads", "free-threaded", "asyncio"}  # nothing travels, so nothing must pickle
@@ -308,14 +307,6 @@ def case_nothing_leaks(runner):
     if runner.name in DASK:   # its threads are told to end, not waited for
         wait_until(lambda: leftovers() == before)
     assert leftovers() == before, (before, leftovers())
-
-
-def wait_until(condition):
-    """Wait for the system to notice: a joined thread leaves its list a moment later."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def main(name, *cases):

@@ -11,8 +11,7 @@ from gilscope.runners.catalog import PACKAGES, find
 from tests.conformance.builds import ROOT, environment
 from tests.conformance.cases import cases_of
 from tests.conformance.dask_builds import dask_python, newest
-from tests.measure.children import wait_until
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.test_runners import HERE, run_cases, session_members
 
 

@@ -15,8 +15,7 @@ from tests.conformance.builds import ROOT
 from tests.docs.pages import blocks, commands
 from tests.docs.test_commands import LESS, with_less_effort
 from tests.fleet.network import Network, lacking
-from tests.fleet.test_end_to_end import wait_until
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]

@@ -22,8 +22,8 @@ from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
-from tests.measure.children import MARK, still_alive, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import MARK, still_alive
+from tests.patience import PATIENCE, wait_until
 
 SCALES = {"attempts": 2, "limit": 60, "call": 0.05}   # a signal that Python misses takes the whole limit
 WAITS_TO_INTERRUPT = """

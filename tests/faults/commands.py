@@ -14,7 +14,8 @@ import pytest
 
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
-from tests.measure.children import MARK, still_alive, wait_until
+from tests.measure.children import MARK, still_alive
+from tests.patience import wait_until
 
 POINTS = Path(__file__).with_name("points")   # what sends signals at a point of a command
 HOST = ("--build", f"host={sys.executable}")

@@ -13,8 +13,8 @@ from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults.calling import draw
 from tests.faults.commands import HOST, Disturbed, project
-from tests.measure.children import still_alive, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import still_alive
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.newest
 

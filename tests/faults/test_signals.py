@@ -14,8 +14,8 @@ from gilscope.toolkit.commands.stopping import SIGNALLED
 from tests.conformance.builds import ROOT
 from tests.faults.calling import draw
 from tests.faults.commands import COMMANDS, LITTLE, Disturbed, needs_shim, project
-from tests.measure.children import still_alive, wait_until
-from tests.patience import PATIENCE
+from tests.measure.children import still_alive
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.newest
 

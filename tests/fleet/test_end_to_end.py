@@ -19,8 +19,8 @@ from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.fleet.test_scheduler_probe import listening
 from tests.measure.children import MARK, still_alive
-from tests.patience import PATIENCE
-from tests.test_run_end_to_end import Folder, wait_until
+from tests.patience import PATIENCE, wait_until
+from tests.test_run_end_to_end import Folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               # Not imported here: that takes half a second, in each process that collects tests.

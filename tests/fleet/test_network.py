@@ -8,8 +8,8 @@ import pytest
 
 from gilscope.toolkit.fleet.start_dask import scheduler_command, worker_command
 from tests.fleet.network import MIDDLE, Network, lacking
-from tests.fleet.test_end_to_end import LITTLE, fleets, states, wait_until  # noqa: F401  a fixture
-from tests.patience import PATIENCE
+from tests.fleet.test_end_to_end import LITTLE, fleets, states  # noqa: F401  a fixture
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]

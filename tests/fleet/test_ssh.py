@@ -15,8 +15,8 @@ import pytest
 
 from gilscope.toolkit.processes.supervised import Supervised
 from tests.conformance.builds import ROOT
-from tests.fleet.test_end_to_end import LITTLE, MARK, fleets, states, wait_until  # noqa: F401  a fixture
-from tests.patience import PATIENCE
+from tests.fleet.test_end_to_end import LITTLE, MARK, fleets, states  # noqa: F401  a fixture
+from tests.patience import PATIENCE, wait_until
 
 SSHD = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 pytestmark = [pytest.mark.slow, pytest.mark.newest,

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 import uuid
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages
 from tests.conformance import builds
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 USERCODE = Path(__file__).with_name("usercode")
 MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in
@@ -81,21 +80,6 @@ def measure_hang(place, spec_of, python=sys.executable, **options):
         if f"in {place}" in answer.output:
             break
     return answer, seconds
-
-
-def wait_until(condition, command=None):
-    """Wait until `condition()` is true, by polling, as nobody tells us; `command` is a Popen that must not end before.
-
-    Returns:
-        Whether it became true.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert command is None or command.poll() is None, command.communicate()
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def still_alive(mark):

@@ -29,7 +29,8 @@ from gilscope.toolkit.measure.child.turns import NoTurns
 from gilscope.toolkit.measure.settings import CoreDemands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
-from tests.measure.children import THREADS, make_spec, measure, target, wait_until
+from tests.measure.children import THREADS, make_spec, measure, target
+from tests.patience import wait_until
 
 HOARD = 60 * 2**20   # bytes that each worker holds
 METHODS = ["processes-spawn", "processes-forkserver", "processes-fork"]

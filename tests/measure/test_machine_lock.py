@@ -10,8 +10,7 @@ import pytest
 
 from gilscope.toolkit.measure import machine_lock as alone
 from gilscope.toolkit.measure.machine_lock import HOLDER, MachineLock
-from tests.measure.children import wait_until
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 
 class Measuring(threading.Thread):

@@ -25,8 +25,8 @@ from tests.measure.children import (
     measure_hang,
     still_alive,
     target,
-    wait_until,
 )
+from tests.patience import wait_until
 
 
 def run(function, folder, *, payload="0", runner="serial", workers=1, python=sys.executable, check=None, **changes):

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
-from tests.measure.children import wait_until
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 ECHO = """
 import json, sys

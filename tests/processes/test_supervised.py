@@ -11,8 +11,7 @@ import pytest
 from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.processes.supervised import Supervised, run
 from tests.conformance.builds import ROOT
-from tests.measure.children import wait_until
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 PYTHON = sys.executable
 # A command that leaves a daemon in its group, tells both numbers, and waits.

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import traceback
 import types
@@ -211,6 +212,10 @@ def child_of_a_fork():
         os._exit(99)
 
 
+# A thread may hold the lock of a dictionary when another one forks, which nobody gives back in the child: until 3.13
+# always, since then sometimes (github.com/python/cpython/issues/144513).
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+                    reason="a fork without the GIL leaves locks held")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     import logging as log
