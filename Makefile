@@ -71,7 +71,7 @@ test-slow:
 test-all: test test-slow test-oldest
 
 test-oldest:
-	@$(BOOTSTRAP) test --oldest
+	@$(BOOTSTRAP) test,workloads --oldest
 	@if [ -x .venv-oldest/bin/python ]; then $(call PYTEST,.venv-oldest,oldest,not slow and not nightly and not newest,\
 		--builds host $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS))); fi
 

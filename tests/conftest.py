@@ -126,6 +126,14 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("build", cases, scope="session")
 
 
+def pytest_collection_modifyitems(config, items):
+    """With --builds=host, leave out what is for another kind of build: nobody expects it."""
+    if config.option.builds == "host":
+        others = [item for item in items if hasattr(item, "callspec") and item.callspec.params.get("build", "") is None]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in {*others}]
+
+
 @pytest.fixture(scope="session")
 def python(build):
     """Return the interpreter of `build`."""
