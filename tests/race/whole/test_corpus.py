@@ -21,7 +21,7 @@ FAST = {     # pairs: one of each folder
 STEP = 8              # one pair of so many is checked with the reference model
 COMMANDS = {"C": "gilscope", "Python": "tests.race.model.command"}     # by the core's name in a report
 # What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
-MORE_RUNS = 2
+MORE_RUNS = 30
 
 numpy_is_in = functools.cache(has_numpy)
 outcome_without = functools.cache(run_plain)   # both cores are compared with one
