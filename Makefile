@@ -77,7 +77,7 @@ test-oldest:
 
 test-packaging:
 	@$(BOOTSTRAP) test,workloads,release
-	@$(call PYTEST,.venv,packaging,(slow or nightly),tests/packaging)
+	@$(call PYTEST,.venv,packaging,(slow or nightly),--builds all tests/packaging)
 
 # What takes long, or lets chance choose: all builds at hand, new seeds, sanitizers, all wheels.  SEED=N repeats a choice.
 # Each part runs, whatever the one before it found.

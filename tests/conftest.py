@@ -46,7 +46,7 @@ collect_ignore = ["corpus/evaluate", "corpus/planted"]
 
 KEPT_SECONDS = 3 * 24 * 3600   # of caches of other sources
 
-CACHES = pytest.StashKey()
+GIVEN = pytest.StashKey()   # what workers need not find out again
 own_folders = contextlib.ExitStack()
 
 
@@ -61,7 +61,7 @@ def pytest_configure(config):
     given = getattr(config, "workerinput", None) or {
         "builds": builds.hand_over(config.option.builds), "caches": _caches(), "workerid": "main"}
     builds.take_over(given["builds"])
-    config.stash[CACHES] = given["caches"]
+    config.stash[GIVEN] = given
     cache = Path(given["caches"], given["workerid"])
     cache.mkdir(parents=True, exist_ok=True)
     for compiled in ("race-core", "gil-shim"):   # of these sources alone: once is enough
@@ -96,8 +96,7 @@ def _caches():
 
 @pytest.hookimpl(optionalhook=True)   # of xdist
 def pytest_configure_node(node):
-    node.workerinput["builds"] = builds.hand_over(node.config.option.builds)
-    node.workerinput["caches"] = node.config.stash[CACHES]
+    node.workerinput.update({**node.config.stash[GIVEN], **node.workerinput})   # its own workerid stays
 
 
 def pytest_report_header(config):
