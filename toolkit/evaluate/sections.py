@@ -327,7 +327,7 @@ class RaceFact:
     variable: str
     file: str
     line: int
-    confirmed: bool              # a re-run that paused at both places lost an update
+    confirmed: bool              # a second run showed harm, such as a lost update
     violation: bool = False      # each access is locked, and the whole is not: it goes wrong with the GIL, too
     places: tuple[Place, ...] = ()   # of all sides; empty: that of file and line
     repair: str = ""             # in the race checker's words

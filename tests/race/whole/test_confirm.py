@@ -26,6 +26,7 @@ from gilscope.toolkit.race.confirm.watch import (
     RaceWatcher,
     may_be_same,
 )
+from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
@@ -125,7 +126,7 @@ PROGRAMS = {
             if "host" not in pool:
                 pool["host"] = Connection()
         both(connect)
-        """, "confirmed: both threads were there at once"),
+        """, "both threads were there at once"),
     "iteration": ("""
         seen = {"a": 1}
         def grow():
@@ -182,8 +183,11 @@ def confirm(folder, source, *options, python=sys.executable, **settings):
     pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in PROGRAMS])
 def test_what_came_of_it_is_said(name, python, tmp_path):
     source, words = PROGRAMS[name]
-    done = confirm(tmp_path, source, "--confirm", "2" if "not" in words else MANY, python=python)
-    assert re.search(words, done.stderr), done.stderr
+    report = tmp_path / "races.json"
+    done = confirm(tmp_path, source, "--json", report, "--confirm", "2" if "not" in words else MANY, python=python)
+    (race,) = json_.read(report.read_text()).races
+    assert re.fullmatch(words, race.confirmation), done.stderr
+    assert race.confirmed is words.startswith("confirmed")   # harm was seen
     assert done.returncode == 66
 
 
@@ -305,7 +309,7 @@ def test_key_is_that_of_the_raced_item():
 
 @pytest.mark.parametrize(("question", "times", "words"), [
     (LOST, 1, "confirmed: 1 update lost"), (LOST, 2, "confirmed: 2 updates lost"),
-    (PASSED, 3, "confirmed: both threads were there at once"), (MET, 1, "confirmed: both threads were there at once"),
+    (PASSED, 3, "both threads were there at once"), (MET, 1, "both threads were there at once"),
     (CHANGED, 9, "confirmed: the structure changed during iteration"),
 ])
 def test_answers_have_words(question, times, words):
