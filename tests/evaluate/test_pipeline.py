@@ -83,7 +83,7 @@ class Steps:
         return {build.label: ScratchEnvironment(folder=Path("/scratch") / build.label,
                                                 distributions=()) for build in builds}
 
-    def measure_workers(self, python, modules, *, path, limit, foreign):
+    def measure_workers(self, python, modules, *, path, limit):
         self.step("workers")
         return workers(modules=tuple(modules))
 

@@ -288,19 +288,20 @@ class Evaluator:
     def _workers(
         self, counterpart: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
     ) -> Workers | InterpretersCrashed | Missing:
-        """Return the price of one more interpreter that imports everything of the project that loads there."""
+        """Return the price of one more worker that imports everything of project and workload that loads there."""
         if self._left() <= 0:
             return NO_TIME
         if isinstance(readiness, Missing):
             return readiness
         self._say(f"{counterpart.label}: memory and start time of one more interpreter, thread, process")
-        path = self._project.sources if isinstance(run_site, Missing) else run_site.folders
+        folders = self._project.sources if isinstance(run_site, Missing) else run_site.folders
+        path = dict.fromkeys((*folders, self._project.root))   # a workload beside the packages is in the root
         python = readiness.python or (
             Path(counterpart.executable) if isinstance(run_site, Missing) else run_site.python)
         with self._turn():
             return measure_workers(
-                python, modules_inside(self._project, readiness), path=[str(each) for each in path],
-                foreign=path == self._project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
+                python, modules_inside(self._project, readiness, self._request.called),
+                path=[str(each) for each in path], limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
 
     def _tests(self, run_sites: RunSites) -> Tests:
         """Run the tests on each build, the counterparts with a GIL last: alone they say nothing."""

@@ -167,7 +167,7 @@ def test_second_process_has_the_time_that_is_left(tmp_path, monkeypatch, took, l
 
 def test_nothing_is_written_into_the_users_folder(tmp_path):
     (tmp_path / "thing.py").write_text("x = 1\n")
-    measure_workers(Path(sys.executable), ["thing"], path=[str(tmp_path)], limit=PATIENCE, foreign=True)
+    measure_workers(Path(sys.executable), ["thing"], path=[str(tmp_path)], limit=PATIENCE)
     assert [path.name for path in tmp_path.rglob("*")] == ["thing.py"]
 
 
@@ -184,18 +184,28 @@ def test_what_loads_in_interpreters_of_the_projects_requirements_and_its_own_mod
     for each in (loads, refused):
         object.__setattr__(each.seen, "run", run)
         object.__setattr__(each.seen, "interpreters", (run,))
-    assert modules_inside(PROJECT, report(loads)) == ("lxml", "myapp")
+    assert modules_inside(PROJECT, report(loads), None) == ("lxml", "myapp")
     other = replace(loads, name="other", seen=replace(loads.seen, distribution=replace(
         loads.seen.distribution, modules=("other", "nowhere"))))
     both = replace(run, imported=("other", "lxml"))
     other = replace(other, seen=replace(other.seen, run=both, interpreters=(both,)))
-    assert modules_inside(PROJECT, report(loads, other)) == ("lxml", "myapp")   # the other is needed by it only
-    assert modules_inside(PROJECT, report(other)) == ("other", "myapp")         # names that no requirement tells
+    assert modules_inside(PROJECT, report(loads, other), None) == ("lxml", "myapp")   # the other is needed by it only
+    assert modules_inside(PROJECT, report(other), None) == ("other", "myapp")         # names that no requirement tells
     for lacking in ({"distribution": None}, {"run": None}, {"interpreters": ()},
                     {"run": replace(run, imported=())}, {"interpreters": (replace(run, imported=()),)}):
-        assert modules_inside(PROJECT, report(replace(loads, seen=replace(loads.seen, **lacking)))) == ("myapp",)
-    assert modules_inside(PROJECT, report(refused)) == ("myapp",)
-    assert modules_inside(PROJECT, Missing(reason="")) == ("myapp",)
+        assert modules_inside(PROJECT, report(replace(loads, seen=replace(loads.seen, **lacking))), None) == ("myapp",)
+    assert modules_inside(PROJECT, report(refused), None) == ("myapp",)
+    assert modules_inside(PROJECT, Missing(reason=""), None) == ("myapp",)
+
+
+def test_what_the_workload_imports_is_imported_too(tmp_path):
+    project = replace(PROJECT, root=tmp_path)
+    (tmp_path / "load.py").write_text("import json.decoder, app\nfrom shop.cart import add\nfrom . import near\n")
+    (tmp_path / "load.sh").write_text("exec true &\n")
+    for workload, modules in (
+            ("app.service:work", ("app.service",)), ("app:work app.given:payloads", ("app", "app.given")),
+            ("load.py --fast", ("json.decoder", "app", "shop.cart")), ("load.sh", ()), ("gone.py", ())):
+        assert modules_inside(project, Missing(reason=""), workload) == ("myapp", *modules)
 
 
 def lines(found):

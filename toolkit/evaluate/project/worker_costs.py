@@ -18,6 +18,7 @@ from gilscope.toolkit.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
+from gilscope.toolkit.evaluate.project.workload.name_check import modules_of
 from gilscope.toolkit.evaluate.sections import InterpretersCrashed, Missing, Spread, WorkerPrice, Workers
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ LIMIT = 60.0           # seconds for everything
 NO_INTERPRETERS = "this Python cannot make interpreters"
 
 
-def modules_inside(project: Project, report: BuildReport | Missing) -> tuple[str, ...]:
-    """Return the modules that an interpreter may import for the project: requirements that load, then its own."""
+def modules_inside(project: Project, report: BuildReport | Missing, workload: str | None) -> tuple[str, ...]:
+    """Return the modules that a worker may import: requirements that load, the project's own, those of the workload."""
     found = [] if isinstance(report, Missing) else [
         each for each in report.findings if each.interpreters in {InterpreterStatus.OK, InterpreterStatus.LOST}]
     named = {distribution_of(text) for text in project.requirements}
@@ -43,27 +44,26 @@ def modules_inside(project: Project, report: BuildReport | Missing) -> tuple[str
     modules = [name for each in direct if each.seen.distribution and each.seen.run and each.seen.interpreters
                for name in each.seen.distribution.modules
                if name in each.seen.run.imported and name in each.seen.interpreters[0].imported]
-    return tuple(dict.fromkeys([*modules, *project.modules]))
+    return tuple(dict.fromkeys([*modules, *project.modules, *modules_of(workload, project.root)]))
 
 
 def measure_workers(
-    python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT, foreign: bool = False,
+    python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT,
 ) -> Workers | InterpretersCrashed | Missing:
     """Start workers of each kind several times and return their cost.
 
     Args:
         python: The interpreter of the environment.
         modules: The modules that each worker imports, as far as interpreters can.
-        path: Folders to add to `sys.path`.
+        path: Folders to add to `sys.path`; nothing is written there, not even bytecode.
         limit: Seconds for everything.
-        foreign: These folders are the user's: nothing is written there, not even bytecode.
     """
     began = time.monotonic()
     answer = bare = _ask(python, (), (), limit)
     if _whole(bare) and modules:
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
-            variables = compiled_into(Path(name)) if foreign else {}
-            answer = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)), variables)
+            left = max(1.0, limit - (time.monotonic() - began))
+            answer = _ask(python, modules, path, left, compiled_into(Path(name)))
     return _workers(answer, bare, modules) if _whole(answer) else _why_not(python, answer, limit)
 
 

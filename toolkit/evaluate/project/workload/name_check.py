@@ -41,6 +41,19 @@ def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
     return None
 
 
+def modules_of(text: str | None, root: Path) -> tuple[str, ...]:
+    """Return the modules that a workload is imported from, with those of its payloads; those that a script imports."""
+    if text is None or is_function(text):
+        return tuple(word.partition(":")[0] for word in (text or "").split())
+    script = script_of(text, root)
+    try:
+        nodes = [*ast.walk(ast.parse(_source(script[0])))] if script else []
+    except (SyntaxError, ValueError):   # not Python: a program of another language
+        return ()
+    return (*(alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names),
+            *(node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level))
+
+
 def refuse_lone_options(request: EvaluationRequest) -> None:
     """Refuse options that say how a function is called if no function is to be called.
 
