@@ -66,6 +66,13 @@ def test_the_newest_of_fair_pairs_is_taken():
     assert best_pair([GIL, FREE, *newer]).gil.label == "3.14"
 
 
+def test_final_releases_are_taken_before_newer_candidates_unless_the_user_names_those():
+    newer = [replace(each, label=f"new {each.label}", version="3.14.0rc1") for each in (GIL, FREE)]
+    assert best_pair([GIL, FREE, *newer]).gil.version == "3.13.0"
+    assert best_pair(newer).gil.version == "3.14.0rc1"
+    assert best_pair([GIL, FREE, *(replace(each, source="explicit") for each in newer)]).gil.version == "3.14.0rc1"
+
+
 def test_the_pair_with_fewest_mismatches_is_the_best_of_unfair_ones():
     worse = replace(GIL, label="worse", compiler="Clang", opt_level="-O0")
     better = replace(GIL, label="better", opt_level="-O2")

@@ -50,6 +50,19 @@ def test_newest_builds_are_the_default(asked, capsys):
     assert "evaluate: myapp" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("at_hand", "taken", "said"), [
+    ({"3.13t": "3.13.9", "3.14t": "3.14.7+", "3.15t": "3.15.0rc1"}, ["3.13t", "3.14t"], ""),
+    ({"3.14": "3.14.7", "3.15t": "3.15.0rc1"}, ["3.15t"],
+     "no final release without a GIL is at hand: 3.15t is 3.15.0rc1\n"),
+])
+def test_candidate_is_taken_only_if_there_is_nothing_else(asked, monkeypatch, capsys, at_hand, taken, said):
+    builds = tuple(make_build(label, version=version, source="PATH") for label, version in at_hand.items())
+    monkeypatch.setattr(command, "find_builds", lambda *_, **__: FoundBuilds(builds=builds, problems=()))
+    main(["evaluate", "."])
+    assert [labels for _, labels in asked] == [taken]
+    assert capsys.readouterr().err == said
+
+
 def test_options_reach_the_evaluation(asked):
     main(["evaluate", ".", "--builds", "3.13t", "--tests", "pytest -q", "--workload", "app:f", "--budget", "90s",
           "--offline", "--build-sdists", "--lock", "uv.lock", "--threads", "4", "--extra", "excel", "--extra", "xml"])

@@ -85,6 +85,11 @@ def version_key(version: str) -> tuple[int, int, int, int, int, bool]:
     return (int(major), int(minor), int(micro), ("a", "b", "rc", None).index(stage), int(serial or 0), bool(plus))
 
 
+def is_released(version: str) -> bool:
+    """Return True for a final release or a snapshot after one ("3.14.7+"), False for "3.15.0rc1"."""
+    return re.fullmatch(r"[\d.]+\+?", version) is not None
+
+
 def opt_level(flags: str) -> str:
     """Return the optimization flag that counts, "-O0" when there is none: compilers take the last one."""
     levels = re.findall(r"(?:^|\s)(-O\S*)", flags)

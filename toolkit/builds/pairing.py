@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.inspection import keeps_environment, version_key
+from gilscope.toolkit.builds.inspection import is_released, keeps_environment, version_key
 from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
 def best_pair(builds: Sequence[Build]) -> BuildPair | None:
     """Return the newest fair pair of one minor version, or the pair with the fewest mismatches if none is fair.
 
+    A pair of final releases, or of builds that the user named, comes before one of pre-releases.
+
     None if all builds have the GIL, or all lack it.  Environments of the user other than tox's are left out: their
     packages differ from those of the other build.
     """
@@ -82,8 +84,9 @@ def _preference(pair: BuildPair) -> tuple[object, ...]:
     fair = same_minor and not pair.mismatches
     newest = (version_key(pair.gil.version), version_key(pair.free_threaded.version))
     usual = not (pair.gil.debug or pair.free_threaded.debug)
+    final = all(is_released(build.version) or build.source == "explicit" for build in (pair.gil, pair.free_threaded))
     # Fair pairs are ranked by version, unfair ones by the number of mismatches first.
-    return (fair, usual, same_minor, 0 if fair else -len(pair.mismatches), newest, pair.gil.pgo)
+    return (fair, usual, final, same_minor, 0 if fair else -len(pair.mismatches), newest, pair.gil.pgo)
 
 
 def _difference(a: Build, b: Build, what: str, of_a: str, of_b: str) -> str | None:

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.inspection import is_released, version_key
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
 from gilscope.toolkit.commands.output.figures import python_that_draws
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
 
-NEWEST = 2               # free-threaded builds that are looked at when none are named
+NEWEST = 2               # final free-threaded releases that are looked at when none are named
 
 
 def several(text: str) -> int:
@@ -87,8 +87,9 @@ def _add_project(group: Any) -> None:
                        help="Include this extra of the project (default: no extras and no development dependencies). "
                             "Repeatable.")
     group.add_argument("--builds", metavar="LABELS",
-                       help=f"Examine these builds, e.g. 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
-                            "The matching builds with a GIL are judged for subinterpreters and processes.")
+                       help=f"Examine these builds, e.g. 3.14t,3.15t (default: the {NEWEST} newest final releases "
+                            "without a GIL). The matching builds with a GIL are judged for subinterpreters and "
+                            "processes.")
     add_build(group)
 
 
@@ -271,7 +272,11 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     free = sorted((build for build in found.builds if build.free_threaded), key=lambda each: version_key(each.version))
     if not free:
         raise BuildError("no free-threaded build is at hand: gilscope builds install 3.14t gets one")
-    return tuple(free[-NEWEST:])
+    final = [build for build in free if is_released(build.version) or build.source == "explicit"]
+    if not final:
+        newest = free[-1]
+        print_stderr(f"no final release without a GIL is at hand: {newest.label} is {newest.version}")
+    return tuple((final or free)[-NEWEST:])
 
 
 def explained(evaluation: Evaluation, name: str) -> Document:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -24,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.environment import identity, python_of
-from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.inspection import is_released, version_key
 from gilscope.toolkit.builds.local_projects import local_contents
 from gilscope.toolkit.builds.missing_packages import has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem, available_versions
@@ -152,7 +151,7 @@ def chooser(request: EnvironmentRequest, builds: Sequence[Build], at_hand: Seque
 
 def chooses_well(build: Build) -> bool:
     """Return True if nearly every package has a wheel for the build, so that a resolver need not go back in time."""
-    return not build.free_threaded and _released(build)
+    return not build.free_threaded and is_released(build.version)
 
 
 def newest_versions(names: Sequence[str], builds: Sequence[Build]) -> dict[str, str]:
@@ -168,11 +167,7 @@ def newest_versions(names: Sequence[str], builds: Sequence[Build]) -> dict[str, 
 
 def _chooses(build: Build) -> tuple[object, ...]:
     """Return the sort key of a build: the best one to choose versions comes first."""
-    return (build.free_threaded, not _released(build), [-int(part) for part in version_key(build.version)])
-
-
-def _released(build: Build) -> bool:
-    return re.fullmatch(r"[\d.]+\+?", build.version) is not None   # "+": after the release; "rc1": before it
+    return (build.free_threaded, not is_released(build.version), [-int(part) for part in version_key(build.version)])
 
 
 def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions | None,
