@@ -153,7 +153,13 @@ def test_ready_has_nothing_in_the_way():
 
 
 def test_effort_says_when_races_were_not_looked_for():
-    assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
+    unread = told(found(), races=NOT_DONE)
+    assert "effort: no source of ours was read; races were not looked for: not asked for\n" in said(unread)
+    source = ExtensionSource(file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90,
+                             declared=True, declare="", remarks=())
+    read = told(found(), races=NOT_DONE, extensions=OwnExtensions(unsure=("?",), sources=(source,)))
+    assert ("effort: no place of ours is known to need a change; races were not looked for: not asked for\n"
+            in said(read))
 
 
 def test_effort_says_when_there_was_no_time_to_look_for_races():

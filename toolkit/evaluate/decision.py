@@ -52,6 +52,7 @@ class Effort:
     packages: tuple[str, ...]     # to be taken in another version, replaced or waited for
     unknown: str                  # why there may be more; ""
     beside: tuple[Place, ...] = ()   # of tests and measuring scripts, which are not shipped
+    read: bool = True             # any source: by the race checker, or that of an extension module
 
 
 How = Literal["measured", "forced off", "predicted", "at most"]

@@ -189,11 +189,12 @@ def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
     beside = tuple(place for place in places if _is_beside(place.file, found.project.measuring))
     inside = tuple(place for place in places if place not in beside)
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
+    not_looked_for = _not_looked_for(found)
     return Effort(
         files=tuple(dict.fromkeys(place.file for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
-        unknown=_not_looked_for(found) or next(
-            (fact.text for fact in facts if fact.code == "races.not-reached"), ""))
+        read=not not_looked_for or bool(found.extensions.sources),
+        unknown=not_looked_for or next((fact.text for fact in facts if fact.code == "races.not-reached"), ""))
 
 
 def _is_beside(file: str, measuring: str) -> bool:

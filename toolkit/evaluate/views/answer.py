@@ -83,7 +83,7 @@ def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
 def _effort(effort: Effort, blockers: Sequence[Blocker]) -> str:
     ours = any(each.who is None and not each.package for each in blockers)
     places = ("where it has to be mended is not known yet" if ours and not effort.beside
-              else "no place of ours is known to need a change")
+              else "no place of ours is known to need a change" if effort.read else "no source of ours was read")
     if effort.places:
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
                   f"to be looked at ({_few_places(effort.places)})")
