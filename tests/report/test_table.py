@@ -121,8 +121,6 @@ def test_cell_starved_in_more_than_half_of_its_rounds_has_no_number(starved, abs
     assert (result.time is None) == absent
     if absent:
         assert result.absence.word == "starved"
-        assert result.doubtful_seconds == pytest.approx(0.5, rel=0.1)
-        assert result.doubtful_speedup == pytest.approx(2, rel=0.01)
         assert (result.speedup, result.efficiency, result.memory) == (None, None, None)   # nothing to go by
     else:
         assert result.time.count == 4

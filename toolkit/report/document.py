@@ -97,7 +97,6 @@ class Entry:
 
     value: Value = ""
     marks: tuple[int, ...] = ()
-    doubtful: bool = False    # a number of a starved cell, in brackets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from gilscope.toolkit.report.wording import (
     limits_text,
     no_answer_text,
     price_text,
-    ratio_number,
     undecided_text,
 )
 from gilscope.toolkit.stats.sessions import FEWEST
@@ -117,10 +116,11 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
 
 
 def _measured_workers(table: WorkloadTable) -> list[int]:
-    """Return the worker counts of all cells with a ratio to show, starved cells among them."""
-    doubtful = (result for row in table.rows for result in row.results if result.doubtful_speedup is not None)
+    """Return the worker counts of all cells with a ratio to show, and of those that were starved."""
+    starved = (result for row in table.rows for result in row.results
+               if result.absence is not None and result.absence.word == "starved")
     return [*(option.cell.workers for advice in table.advice for option in advice.shown),
-            *(result.cell.workers for result in doubtful)]
+            *(result.cell.workers for result in starved)]
 
 
 def _title(table: WorkloadTable) -> str:
@@ -143,8 +143,6 @@ def _entry(table: WorkloadTable, build: int, runner: str, usual: int, notes: Foo
 
 
 def _absent(result: CellResult) -> Entry:
-    if result.doubtful_speedup is not None:
-        return Entry(f"[{ratio_number(result.doubtful_speedup)}x]", doubtful=True)
     word = "" if result.absence is None else result.absence.word
     return Entry(word if word in {"failed", "starved"} else "-")
 
@@ -163,7 +161,7 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         ("?: undecided", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
         ("N: workers", any(gain.workers is not None for gain in gains)),
-        ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
+        ("starved: other programs used the cores that it needed", "starved" in words),
         ("-: not measured", "-" in words),
     ]
     yield "; ".join(text for text, there in parts if there) + "."

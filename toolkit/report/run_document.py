@@ -30,8 +30,7 @@ from gilscope.toolkit.report.provenance import run_sections
 from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
-from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text
+from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,10 +42,6 @@ if TYPE_CHECKING:
 
 OUTPUTS = 5         # shown of failed processes, one for each reason; run.json has all of them
 OUTPUT_LINES = 30   # of each: enough for a traceback and the worker's traceback that caused it
-STARVED = (
-    "starved: other programs used the cores that it needed in more than half of its rounds, so the value in brackets "
-    "is no result; use a quieter machine, fewer workers (--workers) or more rounds (--rounds)"
-)
 
 
 _CLEAR: dict[RunEnd, str] = {
@@ -179,19 +174,13 @@ def _folded(rows: Sequence[TableRow]) -> list[list[TableRow]]:
 
 def _reasons(row: TableRow) -> list[str] | None:
     """Return why each cell has no number to show; None when one has."""
-    bare = [result.absence for result in row.results if result.doubtful_seconds is None]
-    reasons = [absence.reason for absence in bare if absence is not None]
+    reasons = [result.absence.reason for result in row.results if result.absence is not None]
     return reasons if len(reasons) == len(row.results) else None
 
 
 def _entries(result: CellResult, metrics: Sequence[str], notes: Footnotes) -> tuple[Entry, ...]:
     """Return the columns of one build."""
     empty = [Entry()] * (2 + len(metrics))
-    if result.absence is not None and result.doubtful_seconds is not None:
-        ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
-        marks = notes.marks([STARVED])
-        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks, doubtful=True),
-                Entry(ratio, doubtful=True), *empty)
     if result.absence is not None:
         return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), *empty)
     time = Entry()

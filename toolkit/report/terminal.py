@@ -182,7 +182,7 @@ def _style(entry: Entry) -> str:
     if isinstance(entry.value, VerdictWord):
         return _STYLES[entry.value.word]
     # A text with marks is the reason why there is no number.
-    return "dim" if entry.doubtful or (isinstance(entry.value, str) and entry.marks) else ""
+    return "dim" if isinstance(entry.value, str) and entry.marks else ""
 
 
 def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[list[int]]:

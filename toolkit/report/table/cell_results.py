@@ -73,8 +73,6 @@ class CellResult:
     efficiency: float | None = None         # speedup per worker
     inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)   # by column, those that are known
-    doubtful_seconds: float | None = None   # of a starved cell: wall seconds, and how many times faster it looks;
-    doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
     is_baseline: bool = False
     far: tuple[FarGroup, ...] = ()          # processes far from the others, the farthest first

@@ -134,7 +134,7 @@ def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
 def _result(ratios: Ratios, cell: Cell) -> CellResult:
     index, series = ratios.index, ratios.index.look_up(cell)
     if isinstance(series, Absence):
-        return _doubtful(index, cell, series)
+        return CellResult(cell=cell, absence=series)
     time = summarize(list(series.wall.values()))
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     result = CellResult(
@@ -149,19 +149,6 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
         return replace(result, notes=(*result.notes, missing))
     return _compared(result, ratios, base_cell)
-
-
-def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
-    """Return the result of a cell without a valid one, with its doubtful values if it has any."""
-    if absence.doubtful is None:
-        return CellResult(cell=cell, absence=absence)
-    wall = absence.doubtful.wall
-    base = index.by(replace(cell, runner=index.run.baseline, workers=1), "wall")
-    shared = base.keys() & wall.keys()
-    speedup = median(base[r] / wall[r] for r in shared) if shared else None
-    return CellResult(
-        cell=cell, absence=absence, doubtful_seconds=median(wall.values()), doubtful_speedup=speedup,
-    )
 
 
 def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:

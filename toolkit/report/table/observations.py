@@ -33,7 +33,6 @@ class Absence:
     word: Word
     reason: str
     skip: SkipKind | None = None         # of a skipped cell
-    doubtful: CellSeries | None = None   # the values of a starved cell: they may be shown, never compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class MetricValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSeries:
-    """A cell's numbers by round; starved observations are left out, unless the whole cell is starved."""
+    """A cell's numbers by round; starved observations are left out."""
 
     wall: Mapping[int, float]  # seconds
     cpu: Mapping[int, float]   # CPU seconds, process and children; rounds too short for the CPU clock are left out
@@ -165,7 +164,7 @@ def _series(measurement: Measurement, build: Build | None, failures: Sequence[Fa
     starved = len(measurement.observations) - len(valid)
     if 2 * starved > len(measurement.observations):
         reason = "did not get the cores it needed in more than half of its rounds"
-        return Absence(word="starved", reason=reason, doubtful=_numbers(measurement.observations, ()))
+        return Absence(word="starved", reason=reason)
     notes = [*measurement.notes, *_failure_notes(failures, measurement.observations)]
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))

@@ -87,8 +87,7 @@ def is_clear(seen: Comparison) -> bool:
 def _absent(result: CellResult) -> tuple[str, str]:
     """Return why there is no ratio, in a word and in full."""
     if result.absence is not None:
-        looks = f", {result.doubtful_speedup:.2f}x would count for nothing" if result.doubtful_speedup else ""
-        return result.absence.word, f"{result.absence.word}: {result.absence.reason}{looks}"
+        return result.absence.word, f"{result.absence.word}: {result.absence.reason}"
     if not result.is_baseline and result.notes:
         return "no ratio", result.notes[-1].text
     return "baseline", "what the others are compared with"

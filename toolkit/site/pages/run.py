@@ -11,12 +11,12 @@ from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
+from gilscope.toolkit.report.run_document import metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import MERGED, scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
-from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
+from gilscope.toolkit.report.wording import inflation_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -180,10 +180,7 @@ def _row(
         "file": (data or {}).get(cell.build), "time": None, "ratio": None,
         "verdict": "", "efficiency": None, "cpu": None, "inflation": None, "metrics": [None] * len(metrics)}
     if result.absence is not None:
-        reason = result.absence.reason if result.doubtful_seconds is None else STARVED
-        if result.doubtful_speedup is not None:
-            row["ratio"] = {"text": f"[{ratio_number(result.doubtful_speedup)}x]", "sort": None}
-        return row | {"verdict": result.absence.word, "marks": list(notes.marks([reason]))}
+        return row | {"verdict": result.absence.word, "marks": list(notes.marks([result.absence.reason]))}
     reasons = [note.text for note in result.notes]
     row |= {name: _time(numbers[field]) for name, field in (("time", "time"), ("cpu", "cpu_time"))}
     values = [result.metrics.get(column) for column in metrics]
