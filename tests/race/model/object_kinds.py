@@ -104,14 +104,14 @@ def _of_class(obj: type, name: str, *, store: bool) -> tuple[Where, ...]:
     meta = lookup(type(obj), name)
     if meta is not MISSING and is_data_descriptor(meta):
         return ()
-    home = obj if store else holder(obj, name)
+    home = obj if store else holder(obj, name) or (obj if name in STORED else None)
     inherited = home is not None and home is not obj and name in STORED
     return (*_in_class(home, name), *_in_class(obj, name)) if inherited else _in_class(home, name)
 
 
 def _of_module(obj: Any, name: str, *, store: bool) -> tuple[Where, ...]:
     names = _module_dict(obj)
-    if type(names) is not dict or not (store or name in names):
+    if type(names) is not dict or not (store or name in names or name in STORED):
         return ()
     return ((names, "item", name),)
 

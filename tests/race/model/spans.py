@@ -168,17 +168,18 @@ def failed_check(touch: Operation, location: Location, opened: PendingRead, *, o
 
     Only where this check guards an act of the same direction (a consumer that looks whether there is something has
     nothing to do with a producer that looks whether there is nothing), or where it is the very same site and nothing
-    but the hand-off of that item orders the two.
+    but the hand-off of that item orders the two.  At the same site, the act would have acquired the same locks.
     """
     guarded = GUARDED.get(touch.site.number, ())
     held = tuple(uid for uid, _ in opened.held)
     for span in location.spans.values():
         write = span.write
-        alike = DIRECTIONS.get(write.site) in guarded or (
-            write.presence and location.handed is not None and write.span_site == touch.site.number)
+        same = write.span_site == touch.site.number
+        alike = DIRECTIONS.get(write.site) in guarded or (write.presence and location.handed is not None and same)
+        order = opened.before.hard if (span.guards if same else span.relies_on(held)) else opened.before.order
         if (alike and write.slot != touch.state.slot and _apart(span.locks, held)
                 and (write.presence or not opened.presence)
-                and not _past(opened.before.hard if span.relies_on(held) else opened.before.order, write)
+                and not _past(order, write)
                 and not (ordered and write.kind == WRITE and not touch.state.sees(write.slot, write.time)
                          and _apart(write.locks, held))):
             touch.conflict("span", location, write, touch.access(READ))

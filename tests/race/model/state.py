@@ -132,22 +132,21 @@ class PendingRead:
 class OpenSpan:
     """A read and the write that depends on it."""
 
-    __slots__ = ("locks", "presence", "retaken", "write")
+    __slots__ = ("guards", "locks", "presence", "write")
 
     def __init__(self, write: AccessRecord, opened: PendingRead, held: tuple[tuple[int, int], ...]) -> None:
         self.write = write
         self.presence = opened.presence
         self.locks = tuple(uid for uid, serial in held if (uid, serial) in opened.held)     # all the while
-        read = {uid for uid, _ in opened.held}
-        self.retaken = tuple(uid for uid, _ in held if uid in read and uid not in self.locks)
+        self.guards = tuple(uid for uid, _ in held if uid not in self.locks)                       # since the read
 
     def relies_on(self, locks: tuple[int, ...]) -> bool:
-        """Return True if the read, the write and an access with these locks each acquired the same lock separately.
+        """Return True if the write and an access with these locks each acquired a lock that the read did not keep.
 
         Only then is the lock evidence that they might have come in another order; else a lock may well be part of
         some synchronisation made by hand, and what it orders is in order.
         """
-        return any(uid in locks for uid in self.retaken)
+        return any(uid in locks for uid in self.guards)
 
 
 _DEEPEST = 100     # callers that are kept; a report has no use for more

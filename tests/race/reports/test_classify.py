@@ -585,6 +585,31 @@ def book(n, who):
         cache[n] = who
     return cache[n]
 
+def counted(n):
+    if n not in cache:
+        cache[n] = loaded(n)
+    return cache[n]
+
+def loaded(n):
+    log.last = n
+    return n * n
+
+def ended(n):
+    if n not in cache:
+        less = n
+        for ending in (1, 2):
+            less = n - ending
+        cache[n] = less
+    return cache[n]
+
+def chosen(n, endings):
+    if n not in cache:
+        rest = n
+        for ending in endings:
+            rest = n - ending
+        cache[n] = rest
+    return cache[n]
+
 def count(n):
     if n not in cache:
         cache[n] = 0
@@ -628,6 +653,9 @@ SPAN = {"span": "check"}
     ("cache[n] = 0", 0, "race"),
     ("cache[key] = fn(n, *args)", 49, "note"),
     ("cache[n] = make(n)", 49, "race"),              # each caller's own
+    ("cache[n] = loaded(n)", 49, "race"),            # the loader does something else, too
+    ("cache[n] = less", 49, "note"),                 # a loop over constants
+    ("cache[n] = rest", 49, "race"),                 # a loop over what each caller brings
 ])
 def test_a_memo_that_another_thread_only_checked(program, stored, value, severity):
     made = cached(program, stored)
@@ -642,6 +670,7 @@ def test_a_memo_that_another_thread_only_checked(program, stored, value, severit
     ("cache[n] = who", "ann", "ben", "race"),
     ("cache[n] = slow(n)", [49], [49], "race"),          # equal, but another object
     ("cache[n] = slow(n)", 49, NO_VALUE, "race"),        # not known
+    ("cache[n] = loaded(n)", 49, 49, "race"),            # the loader did something else, too
 ])
 def test_a_memo_that_both_stored(program, stored, present, value, severity):
     made = cached(program, stored)

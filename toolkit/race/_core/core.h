@@ -101,7 +101,7 @@ typedef struct {            /* an access without its time; interned */
     uint32_t locks;         /* lockset held */
     int32_t span_site;      /* the read that this write depended on, or -1 */
     uint32_t span_locks;    /* lockset held without interruption from that read to here */
-    uint32_t retaken;       /* lockset held at both, but released in between */
+    uint32_t guards;        /* lockset held here, acquired since that read */
     uint32_t kind;
     uint32_t bits;          /* enum WhereBit */
 } Where;
@@ -234,7 +234,6 @@ typedef struct {            /* a read that a later write may depend on */
     int32_t site;
     Base *base;             /* vector clock at the read; owned */
     uint32_t acquired;      /* a lock with a serial up to this was held at the read */
-    uint32_t locks;         /* lockset held at the read */
     uint32_t own;           /* the thread's number of writes to the location */
     bool presence;          /* it tested for presence */
 } Open;

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-DEEPEST = 4      # levels of calls that are analysed
 
 
 def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = False) -> bool:
@@ -36,11 +35,26 @@ def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = F
     functions = [node for node in around if isinstance(node, Function)]
     key_names = _determined_by_key if by_key_alone else _key_names
     allowed = key_names(target, block) | _outside(functions, module) | _decorated(value, functions)
-    if (by_key_alone or not known) and not _names(value) <= allowed:
-        return False
-    if isinstance(target, ast.Subscript) and _mentions(value, target.value):
+    values = [value]
+    if by_key_alone or not known:
+        made_from = _made_from(value, allowed, _bindings(functions))
+        if made_from is None:
+            return False
+        values += made_from
+    if isinstance(target, ast.Subscript) and any(_mentions(each, target.value) for each in values):
         return False     # the value depends on the container: `ids[name] = len(ids)`
-    return not _varies(value, around, module, DEEPEST)
+    called = [function for each in values for function in _functions_called(each, around, module)]
+    return not any(map(_varies, (*values, *called))) and not any(map(_has_side_effects, called))
+
+
+def has_side_effects(around: Sequence[ast.AST]) -> bool:
+    """Return True if a function of this file that makes the stored value also changes a global or an object."""
+    found = _assignment(around)
+    module = around[-1] if around else None
+    if found is None or not isinstance(module, ast.Module):
+        return False
+    _, value, block = found
+    return any(map(_has_side_effects, _functions_called(_resolve(value, block), around, module)))
 
 
 def _assignment(around: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr, list[ast.stmt]] | None:
@@ -131,18 +145,67 @@ def _outside(functions: Sequence[Function], module: ast.Module) -> set[str]:
     return names - _parameters(functions)
 
 
-def _varies(value: ast.AST, around: Sequence[ast.AST], module: ast.Module, deep: int) -> bool:
-    """Return True if the expression, or a function of this file that it calls, may return another value each time."""
-    called = set(_called(value))
-    waits = any(isinstance(node, ast.Await | ast.Yield | ast.YieldFrom) for node in ast.walk(value))
-    if waits or called & UNREPEATABLE:
-        return True
-    for name in called:
-        for function in _definitions(name, around, module):
-            if not deep or _has_side_effects(function) or any(
-                    _varies(statement, around, module, deep - 1) for statement in function.body):
-                return True
-    return False
+def _bindings(functions: Sequence[Function]) -> dict[str, list[ast.expr]]:
+    """Return the values of each local of the innermost function that only assignments and `for` loops bind."""
+    bound: dict[str, list[ast.expr]] = {}
+    statements = [node for node in ast.walk(functions[0]) if isinstance(node, ast.stmt)] if functions else []
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pairs = [(target, value) for target in targets]
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value) | (
+                    ast.For(target=target, iter=value)):
+                pairs = [(target, value)]
+            case _:
+                pairs = []
+        for target, value in pairs:
+            for name in ast.walk(target):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                    bound.setdefault(name.id, []).append(value)
+    stored = [node.id for statement in statements for node in _own_nodes(statement)
+              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    unknown = {name for name, values in bound.items() if stored.count(name) != len(values)}
+    return {name: values for name, values in bound.items() if name not in unknown | _parameters(functions)}
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the nodes of a statement without those of the statements in it."""
+    for child in ast.iter_child_nodes(statement):
+        if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from ast.walk(child)
+
+
+def _made_from(value: ast.expr, allowed: set[str], bound: dict[str, list[ast.expr]]) -> list[ast.expr] | None:
+    """Return the values of the locals that `value` is made from, None if it needs other names than the allowed."""
+    found: list[ast.expr] = []
+    known = set(allowed)
+    wanted = [value]
+    while wanted:
+        for name in _names(wanted.pop()) - known:
+            if name not in bound:
+                return None
+            known.add(name)
+            found += bound[name]
+            wanted += bound[name]
+    return found
+
+
+def _varies(node: ast.AST) -> bool:
+    """Return True if the code, by itself, may return another value each time."""
+    return not UNREPEATABLE.isdisjoint(_called(node)) or any(
+        isinstance(each, ast.Await | ast.Yield | ast.YieldFrom) for each in ast.walk(node))
+
+
+def _functions_called(value: ast.AST, around: Sequence[ast.AST], module: ast.Module) -> list[Function]:
+    """Return the functions of this file that the expression calls, directly or through others."""
+    found: list[Function] = []
+    wanted = [value]
+    while wanted:
+        for name in set(_called(wanted.pop())):
+            new = [function for function in _definitions(name, around, module) if function not in found]
+            found += new
+            wanted += new
+    return found
 
 
 def _called(value: ast.AST) -> Iterator[str]:

@@ -237,7 +237,8 @@ def _stores_equal(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
     if conflict.value is NO_VALUE or conflict.present is NO_VALUE or not same(conflict.value, conflict.present):
         return False
     # `started = True` over True is equal as well, but what follows it was done twice.
-    return all(not side.site.flags & Flag.CONSTANT or _decides_one(side, conflict) for side in acts)
+    return not any(conflict.sources.made_with_side_effects(side.site) for side in acts) and all(
+        not side.site.flags & Flag.CONSTANT or _decides_one(side, conflict) for side in acts)
 
 
 def _reads_checked(conflict: ConflictContext) -> bool:

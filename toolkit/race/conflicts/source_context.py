@@ -160,6 +160,12 @@ class SourceFiles:
                 self.around(write), known=bool(write.flags & Flag.MEMO), by_key_alone=by_key_alone)
         return self._memos[memo_key]
 
+    def made_with_side_effects(self, write: SiteInfo) -> bool:
+        """Return True if a function of the same file that makes the stored value also changes something else."""
+        from gilscope.toolkit.race.analysis.memoization import has_side_effects
+
+        return has_side_effects(self.around(write))
+
     def _has_default(self, act: SiteInfo) -> bool:
         call = next((node for node in self.around(act) if isinstance(node, ast.Call)), None)
         return act.key == "pop" and call is not None and len(call.args) > 1

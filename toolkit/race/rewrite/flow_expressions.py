@@ -17,7 +17,7 @@ from gilscope.toolkit.race.analysis.known_names import (
     UNREPEATABLE,
 )
 from gilscope.toolkit.race.analysis.scopes import mangle
-from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, Paths, Read, Reads
+from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, Paths, Read, Reads, tested_attribute
 from gilscope.toolkit.race.rewrite.site_collector import Role
 
 if TYPE_CHECKING:
@@ -189,9 +189,11 @@ class ExpressionFlow:
             return test | self.value(node.body) | self.value(node.orelse)
 
     def value_Compare(self, node: ast.Compare) -> Reads:
-        """Compare; `in` reads a key."""
+        """Compare; `in` reads a key, or an attribute."""
         reads = self.parts(node)
-        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        if tested := tested_attribute(node):
+            reads |= self.read("access", node, "attr", self.paths.of(tested[0]), tested[1])
+        elif len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
             base = self.paths.of(node.comparators[0])
             reads |= self.read("access", node, "item", base, self.paths.key(node.left))
         return reads

@@ -96,6 +96,19 @@ class Paths:
         self.aliases = {name: path for name, path in self.aliases.items() if others.get(name) == path}
 
 
+def tested_attribute(node: ast.Compare) -> tuple[ast.expr, str] | None:
+    """Return object and attribute of `"name" in thing.__dict__`, None of other comparisons."""
+    names = node.comparators[0]
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn) or not (
+            isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)):
+        return None
+    if isinstance(names, ast.Attribute) and names.attr == "__dict__":
+        return names.value, node.left.value
+    if isinstance(names, ast.Call) and isinstance(names.func, ast.Name) and names.func.id == "vars" and names.args:
+        return names.args[0], node.left.value
+    return None
+
+
 def _mentions(path: str, name: str) -> bool:
     if name not in path:
         return False

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.analysis import known_names
+from gilscope.toolkit.race.rewrite.partners import tested_attribute
 from gilscope.toolkit.race.rewrite.site_collector import Role, call
 from gilscope.toolkit.race.rewrite.transform_accesses import PLACES, AccessRewriter
 from gilscope.toolkit.race.terms import CONTAINER_METHODS, Flag
@@ -202,6 +203,14 @@ class ExpressionRewriter(CallRewriter):
         """Rewrite `in` if a write may depend on it."""
         inside = len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
         container = node.comparators[0]
+        if (tested := tested_attribute(node)) and self.role("access", node):
+            marker = self.sites.add("attr_read", node, tested[1], self.test, text=node)
+            owner = call("attr_read", self.expr(tested[0]), marker, at=tested[0])
+            if isinstance(container, ast.Attribute):
+                container.value = owner
+            elif isinstance(container, ast.Call):
+                container.args[0] = owner
+            return node
         wanted = self.role("access", node) or (self.test & Flag.POLL) or self.may_be_tested_by_caller(container)
         if not inside or not wanted or isinstance(container, known_names.LITERALS) or self.is_plain(container):
             return self.generic_expr(node)

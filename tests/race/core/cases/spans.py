@@ -247,6 +247,39 @@ def case_insertion_never_hides_its_own_check(w):
     assert len(w.told()) == len(tables)
 
 
+def case_test_outside_of_the_lock_of_its_act(w):
+    """The lock orders the second test after the first act, but only by chance: it does not guard the test."""
+    check = w.site("check", "", CHECK, op="contains")
+    act = w.site("act", "", Flag.GUARD, partners=("check",), op="item_write")
+    table, lock = {}, w.lock()
+    clocks = []
+
+    def insert():
+        if not w.contains("k", table, check):
+            with lock:
+                w.item_write(1, table, "k", act)
+
+    def first():
+        insert()
+        clocks.append(w.core.snapshot())
+
+    def second():
+        with lock:
+            pass
+        insert()
+
+    w.run(first, second)
+    assert w.pairs() == {("span", "check>act WRITE", "check READ")}
+
+    def ordered():
+        w.core.join(clocks[-1])
+        insert()
+
+    table.clear()
+    w.run(first, ordered)
+    w.clean()
+
+
 def case_failed_check(w):
     """The second thread finds the key: by luck, as nothing but the insertion itself orders the two."""
     check = w.site("check", "", CHECK, op="contains")

@@ -1,8 +1,8 @@
 /* Atomicity violations, checked on each write: it may end a span of its own thread, or fall into another thread's span.
 
-   If the read, the write and the other write each acquired the same lock separately, the lock guarantees mutual exclusion
-   but no order: the three could have happened in another order.  Edges of any other lock count as happens-before edges,
-   since it may be part of hand-made synchronisation.  */
+   If the write and the other write each acquired a lock that was not held since the read, the lock guarantees mutual
+   exclusion but no order: the three could have happened in another order.  Edges of any other lock count as
+   happens-before edges, since it may be part of hand-made synchronisation.  */
 
 /* True for two concurrent plain stores, which are reported as an order conflict instead.  If a foreign lock was held at
    both, that conflict is a doubt, and a span with another acquisition in between is wrong in any case.  */
@@ -30,7 +30,7 @@ against_span(Touch *touch, Access span)
     if (where->span_site >= 0 && EPOCH_SLOT(span.epoch) != touch->thread->slot
         && violates(where_at(touch->where), where->kind, where->bits & ASKED_PRESENCE)
         && apart(where->span_locks, touch->locks) && !reported_as_order(touch, span, (uint32_t)touch->kind)
-        && !past(touch->thread, NULL, span.epoch, share_lock(where->retaken, touch->locks))) {
+        && !past(touch->thread, NULL, span.epoch, share_lock(where->guards, touch->locks))) {
         found_add(touch, true, true, span, touch_access(touch));
     }
 }
@@ -42,7 +42,7 @@ span_against(Touch *touch, Access act, const Base *base, Access span)
     Where *where = where_at(span.where), *other = where_at(act.where);
     if (EPOCH_SLOT(act.epoch) != touch->thread->slot && violates(other, where->kind, where->bits & ASKED_PRESENCE)
         && apart(where->span_locks, other->locks) && !reported_as_order(touch, act, where->kind)
-        && !past(touch->thread, base, act.epoch, share_lock(where->retaken, other->locks))) {
+        && !past(touch->thread, base, act.epoch, share_lock(where->guards, other->locks))) {
         found_add(touch, true, false, act, span);
     }
 }
@@ -84,12 +84,12 @@ static void
 closed_add(Touch *touch, Closed *closed, int32_t partner, const Open *open, const HeldLock *held, int n_held)
 {
     Thread *thread = touch->thread;
-    uint32_t locks = 0, retaken = 0;
+    uint32_t locks = 0, guards = 0;
     if (n_held > 0) {
-        locks = lock_set_of(thread, held, n_held, open->acquired, NULL);
-        retaken = open->locks != 0 ? lock_set_of(thread, held, n_held, open->acquired, lock_set(open->locks)) : 0;
+        locks = lock_set_of(thread, held, n_held, open->acquired, false);
+        guards = lock_set_of(thread, held, n_held, open->acquired, true);
     }
-    uint32_t where = where_with_span(thread, touch->where, partner, locks, retaken, open->presence);
+    uint32_t where = where_with_span(thread, touch->where, partner, locks, guards, open->presence);
     closed->bases[closed->n] = base_ref(open->base);
     closed->spans[closed->n++] = (Access){thread->epoch, where};
 }
@@ -174,7 +174,7 @@ cell_handed_base(const Cell *cell)
 
    This holds only if the check guards an act of the same direction, as a consumer that tests for an item does not
    compete with a producer that tests for room; or if it is the same site and only the hand-off of the item orders the
-   two.  */
+   two.  At the same site, the act would have acquired the same lock, so its edges give no order here.  */
 static void
 failed_check_against(Touch *touch, Access span, bool handed)
 {
@@ -184,10 +184,11 @@ failed_check_against(Touch *touch, Access span, bool handed)
     }
     uint32_t wanted = site_flags(where->site) & REMOVES ? GUARDED_REMOVE : GUARDED_STORE;
     bool loads = (touch->kind == READ && !(touch->options & (LOOK | TAKE | OWN))) || touch->kind == WRITE;
-    if ((touch->site->flags & wanted || (handed && where->span_site == touch->site->number && where->bits & CHANGES_PRESENCE))
+    bool same = where->span_site == touch->site->number;
+    if ((touch->site->flags & wanted || (handed && same && where->bits & CHANGES_PRESENCE))
         && apart(where->span_locks, touch->locks)
         && (where->bits & CHANGES_PRESENCE || !(touch->options & PRESENCE))
-        && !past(touch->thread, NULL, span.epoch, share_lock(where->retaken, touch->locks))
+        && !past(touch->thread, NULL, span.epoch, same ? where->guards != 0 : share_lock(where->guards, touch->locks))
         && !(loads && reported_as_order(touch, span, WRITE))) {
         found_add(touch, true, true, span, (Access){touch->thread->epoch, where_as(touch->where, READ)});
     }

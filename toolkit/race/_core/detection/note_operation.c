@@ -170,7 +170,7 @@ remember_span(Touch *touch)
     if (opens(touch)) {
         open_add(thread, (Open){
             .frame = activation(), .record = touch->record, .key = touch->key.word, .site = touch->site->number,
-            .base = base_ref(touch->after), .acquired = thread->acquisitions, .locks = touch->locks,
+            .base = base_ref(touch->after), .acquired = thread->acquisitions,
             .own = own_writes(thread, touch->record, touch->key.word)->count,
             .serial = touch->serial,
             .presence = touch->options & PRESENCE});

@@ -89,7 +89,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
     }
     open_add(thread, (Open){
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
-        .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .own = read->own,
+        .base = base_ref(read->base), .acquired = read->acquired, .own = read->own,
         .presence = read->presence});
     Py_XDECREF(told);       /* may call Python, which may overwrite what `read` refers to */
 }

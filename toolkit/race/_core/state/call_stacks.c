@@ -230,7 +230,7 @@ where_as(uint32_t number, int kind)
     Where item = *where_at(number);
     item.kind = (uint32_t)kind;
     item.span_site = -1;
-    item.span_locks = item.retaken = item.bits = 0;
+    item.span_locks = item.guards = item.bits = 0;
     uint32_t where = table_intern(&wheres, &item, true);
     return where == UINT32_MAX ? number : where;
 }
@@ -247,9 +247,9 @@ where_under(uint32_t number, uint32_t locks)
 
 /* The same access as the end of a span.  */
 static uint32_t
-where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t locks, uint32_t retaken, bool presence)
+where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t locks, uint32_t guards, bool presence)
 {
-    uint64_t hash = mix(mix((uint64_t)number << 32 | (uint32_t)span_site, (uint64_t)locks << 32 | retaken), 11 + presence);
+    uint64_t hash = mix(mix((uint64_t)number << 32 | (uint32_t)span_site, (uint64_t)locks << 32 | guards), 11 + presence);
     CachedWhere *cached = &thread->wheres[hash % WHERE_CACHE];
     if (likely(cached->hash == hash)) {
         return cached->where;
@@ -257,7 +257,7 @@ where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t loc
     Where item = *where_at(number);
     item.span_site = span_site;
     item.span_locks = locks;
-    item.retaken = retaken;
+    item.guards = guards;
     item.bits |= presence ? ASKED_PRESENCE : 0;
     uint32_t where = table_intern(&wheres, &item, true);
     where = where == UINT32_MAX ? number : where;

@@ -133,16 +133,15 @@ forget_lost_locks(Thread *thread)
     }
 }
 
-/* Return the set of the locks that were acquired at `acquired` or before; with `retaken`, of those acquired after it that
-   are also in `retaken`.  */
+/* Return the set of the locks that were acquired at `acquired` or before, with `later` of those acquired after it.  */
 static uint32_t
-lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, const LockSet *retaken)
+lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, bool later)
 {
     LockSet set;
     memset(&set, 0, sizeof(set));
     for (int i = n - 1; i >= 0; i--) {
         const HeldLock *held = &locks[i];
-        if (retaken == NULL ? held->serial > acquired : held->serial <= acquired || !set_has(retaken, held->uid)) {
+        if ((held->serial > acquired) != later) {
             continue;
         }
         if (set.n < SET_UIDS) {
@@ -169,7 +168,7 @@ thread_lock_set(Thread *thread)
 {
     forget_lost_locks(thread);
     if (unlikely(!thread->lock_set_known)) {
-        thread->lock_set = lock_set_of(thread, thread->held, thread->n_held, UINT32_MAX, NULL);
+        thread->lock_set = lock_set_of(thread, thread->held, thread->n_held, UINT32_MAX, false);
         thread->lock_set_known = true;
     }
     return thread->lock_set;

@@ -273,9 +273,13 @@ place_of_class(PyTypeObject *object, PyObject *name, bool store)
     if (data) {
         return (Place){.owner = NULL};
     }
+    bool stored = is_stored_name(name);
     PyTypeObject *home = store ? object : type_holder(object, name);
+    if (home == NULL && stored) {
+        home = object;      /* a test that it is not there yet */
+    }
     Place place = place_in_class(home, name);
-    place.own = home != NULL && home != object && is_stored_name(name) ? (PyObject *)object : NULL;
+    place.own = home != NULL && home != object && stored ? (PyObject *)object : NULL;
     return place;
 }
 
@@ -283,7 +287,7 @@ static Place
 place_of_module(Thread *thread, PyObject *module, PyObject *name, bool store)
 {
     PyObject *names = PyModule_GetDict(module);
-    if (names == NULL || (!store && has_key(names, name) != 1)) {
+    if (names == NULL || (!store && has_key(names, name) != 1 && !is_stored_name(name))) {
         return (Place){.owner = NULL};
     }
     return (Place){.owner = names, .key = key_item(thread, name)};
