@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.gil.bottleneck import Limiter, find_limit, held_share
-from gilscope.toolkit.gil.holders import find_holders
+from gilscope.toolkit.gil.holders import find_holders, worst_stall
 from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan, WaitReason
 from gilscope.toolkit.gil.summary import summarize
 from tests.gil.recorded import make_process, make_site, make_thread
@@ -22,7 +22,8 @@ def contended(reason, seconds=0.5, *, kind=SpanKind.PARK, on=""):
     total = SpanTotal(3, seconds, seconds, 0.0)
     site = make_site(171, reason, file="/usr/lib/python3.14/queue.py", function="Queue.get", on=on, caller=OWN,
                      parked=total)
-    threads = (make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01),
+    threads = (make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01,
+                           run_queue=0.0),
                make_thread(1, [ThreadSpan(kind, 0.0, seconds, 1, 0, 0, None, 0)], cpu=1 - seconds, run_queue=0.0))
     return make_process(threads=threads, sites=(None, site))
 
@@ -137,6 +138,64 @@ def test_a_wait_in_which_nobody_had_the_gil_is_none_for_it():
     holders = find_holders([replace(process, sites=tuple(hardly))])
     assert held_share(summary, holders) == pytest.approx(0.05)
     assert find_limit(summary, holders, free_threaded=False).what is Limiter.NOTHING
+
+
+def test_waits_for_a_gil_that_nobody_has_are_waits_for_a_core_if_its_next_holder_had_none():
+    process = make_process()
+    threads = (process.threads[0], *(replace(thread, run_queue=0.3) for thread in process.threads[1:]))
+    hardly = tuple(site and replace(site, caused=site.caused / 20) for site in process.sites)
+    found = limit_of(replace(process, threads=threads, sites=hardly))
+    assert (found.what, found.share) == (Limiter.CORES, pytest.approx(0.95 * 1.0 / 2.1))
+
+
+def test_many_threads_that_each_do_little_and_wait_for_a_core_are_not_limited_by_nothing():
+    threads = (make_thread(0, [], main=True, end=2.0, cpu=2.0, run_queue=0.0),
+               *(make_thread(number, [], end=0.2, cpu=0.01, run_queue=0.19) for number in range(1, 11)))
+    assert limit_of(make_process(threads=threads, sites=(None,), seconds=2.0), free_threaded=True).what is Limiter.CORES
+
+
+def test_start_of_a_program_that_then_sleeps_does_not_limit_it():
+    idle = [ThreadSpan(SpanKind.IDLE, 0.05, 1.0, 0, 0, 0, None, 0)]
+    threads = (make_thread(0, idle, main=True, cpu=0.02, run_queue=0.03), make_thread(1, [], cpu=0.003, run_queue=0.0))
+    assert limit_of(make_process(threads=threads, sites=(None,)), free_threaded=True).what is Limiter.IO
+
+
+def stalling(*holds, seconds=1.0, run_queue=0.0):
+    """Return a process in which thread 2 has the GIL in `holds` while thread 1 waits, which else sleeps."""
+    lasted = [end - begin for begin, end in holds]
+    held = SpanTotal(len(holds), sum(lasted), max(lasted), 0.0)
+    threads = (
+        make_thread(1, [ThreadSpan(SpanKind.WAIT, *hold, 0, 1, 1, 2, 0) for hold in holds], name="beat", end=seconds,
+                    cpu=0.0, run_queue=run_queue),
+        make_thread(2, [ThreadSpan(SpanKind.HOLD, *hold, 1, 0, 0, None, 0) for hold in holds], name="work", end=seconds,
+                    cpu=0.0, run_queue=0.0))
+    return make_process(threads=threads, seconds=seconds,
+                        sites=(None, make_site(9, thread=2, held=held, caused=sum(lasted))))
+
+
+def stall_of(process):
+    stall = worst_stall([process])
+    return find_limit(summarize([process]), find_holders([process]), free_threaded=False, stall=stall)
+
+
+@pytest.mark.parametrize(("seconds", "what", "begin"), [
+    (1.0, Limiter.GIL, "The GIL limits it: threads that wanted it waited 35 % of their non-idle time. "),
+    (20.0, Limiter.IO, "It waits for I/O: "),      # hardly longer for it, and yet it answers late
+])
+def test_who_stalls_a_thread_is_said_last_whatever_limits_the_program(seconds, what, begin):
+    found = stall_of(stalling((0.1, 0.22), (0.3, 0.42), (0.5, 0.6), (0.7, 0.71), seconds=seconds))
+    assert found.what is what
+    assert found.sentence.startswith(begin)
+    assert found.sentence.endswith(". beat stalled 3 times, for up to 120 ms, while work had the GIL at program.py:9 "
+                                   "spin.")
+
+
+@pytest.mark.parametrize("process", [
+    stalling(*((number / 50, number / 50 + 0.01) for number in range(50))),     # turns, however many
+    stalling((0.1, 0.22), run_queue=0.8),       # a holder without a core
+])
+def test_turns_and_holders_without_a_core_are_no_stalls(process):
+    assert "stalled" not in stall_of(process).sentence
 
 
 def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():

@@ -1,5 +1,6 @@
 """The holder is named, thread and line, in programs that each have one planted."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.holders import worst_stall
 from gilscope.toolkit.gil.recorder import Recording
 from tests.gil import planted
 
@@ -46,6 +48,22 @@ def test_planted_holder_is_named(record_until, name):
     assert (longest.thread, longest.line in lines) == (holder, True)
     assert (found.limit.what, found.limit.thread) == (Limiter.GIL, holder)
     assert f"program.py:{worst.line}" in found.limit.sentence
+
+
+@pytest.mark.builds("gil", "free")
+def test_call_that_keeps_the_gil_stalls_the_others_where_there_is_one(record_until, build):
+    source, _, (line,) = planted.source_of("foreign call that keeps it")
+
+    def told(recorded):
+        return build.free_threaded or not recorded.process.sites_known or bool(worst_stall(recorded.processes))
+
+    recorded = record_until(source, told)
+    sentence = diagnosed(map(with_cores, recorded.processes)).limit.sentence
+    if build.free_threaded:
+        assert "stalled" not in sentence
+    elif recorded.process.sites_known:
+        said = rf" (asker|main) stalled for 2.. ms, while holder had the GIL at program\.py:{line} hold\.$"
+        assert re.search(said, sentence), sentence
 
 
 @pytest.mark.slow

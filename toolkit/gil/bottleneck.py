@@ -8,19 +8,20 @@ from pathlib import PurePath
 
 from gilscope.toolkit.gil.records import CodeLine, WaitReason
 from gilscope.toolkit.gil.summary import WAITED_FOR
-from gilscope.toolkit.units import percent
+from gilscope.toolkit.units import format_seconds, percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.holders import Holder
+    from gilscope.toolkit.gil.holders import Holder, Stall
     from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
 
 LIMITS = 0.1       # share of the threads' time in waits for one thing, from which on that limits the program
 MOSTLY = 0.5       # share of their time outside Python and its waits, from which on the program waits for I/O
-HARDLY = 0.2       # of the highest demand to run: threads with less do not count
+HARDLY = 0.2       # of the highest demand to run, and of their own time: threads with less do not count
 SEEN = 0.001       # smaller shares are left out of sentences
+GIL_LIMITS = "The GIL limits it: "
 # What waits do not show: threads that count references to one object slow each other down, and none of them waits.
 NAMES_THE_OBJECT = ("If it is not as fast as its cores allow, `gilscope scale MODULE:FUNCTION` measures one of its "
                     "functions, and names the object in the way.")
@@ -57,18 +58,37 @@ class Limit:
     sentence: str
 
 
-def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool) -> Limit:
+def find_limit(
+    summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool, stall: Stall | None = None,
+) -> Limit:
     """Find the bottleneck of the program.
 
     Args:
         summary: The summary of its processes.
         holders: The holders of the GIL, the worst first.
         free_threaded: True if its threads run without a GIL.
+        stall: The worst stall, whatever the bottleneck is: few short ones hardly delay a program, but its answers.
     """
+    found = _bottleneck(summary, holders, free_threaded=free_threaded, stall=stall)
+    if stall is None or found.what is Limiter.CORES:     # a holder without a core keeps the GIL, too
+        return found
+    how_often = "for" if stall.times == 1 else f"{stall.times} times, for up to"
+    return replace(found, sentence=(
+        f"{found.sentence} {stall.thread} stalled {how_often} {format_seconds(stall.longest)}, while "
+        f"{stall.holder} had the GIL at {place_text(stall.place)}."))
+
+
+def _bottleneck(
+    summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool, stall: Stall | None,
+) -> Limit:
     working = _working(summary)
-    of_gil = _share((row.waited for row in working), working) * held_share(summary, holders)
-    of_locks = _share((row.parked + row.spun for row in working), working)
-    of_cores = _share((row.run_queue or 0.0 for row in working), working)
+    waited = sum(row.waited for row in working)
+    held = held_share(summary, holders)
+    queued = sum(row.run_queue or 0.0 for row in working)
+    of_gil = _share(waited * held, working)
+    of_locks = _share(sum(row.parked + row.spun for row in working), working)
+    # While the next holder of the GIL waits for a core, all others wait for the GIL, and nobody has it.
+    of_cores = _share(max(queued, min(waited * (1 - held), queued * len(working))), working)
     if of_cores >= LIMITS and of_cores > max(of_gil, of_locks):
         if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
             sentence = f"Other programs used its core: it waited {percent(of_cores)} of its non-idle time for one."
@@ -77,7 +97,7 @@ def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_thr
                         f"of their non-idle time for one. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
     if max(of_gil, of_locks) >= LIMITS:
-        found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
+        found = _gil(of_gil, holders, stall) if of_gil >= of_locks else _lock(of_locks, summary)
         return _with_queue(found, of_cores)
     rest = _elsewhere(summary)
     if rest is not None and rest >= MOSTLY:
@@ -103,22 +123,23 @@ def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
     return min(1.0, sum(holder.caused for holder in holders) / summary.waited)
 
 
-def _working(summary: RecordingSummary) -> list[ThreadSummary]:
-    """Return the threads with a notable demand to run, relative to the one with the highest."""
-    least = HARDLY * max(map(_wanted, summary.threads), default=0.0)
-    return [row for row in summary.threads if _wanted(row) >= least]
+def _working(summary: RecordingSummary) -> Sequence[ThreadSummary]:
+    """Return the threads that are not mostly asleep; all if the others did not work for as long as the program ran."""
+    highest = max(map(_wanted, summary.threads), default=0.0)
+    rows = [row for row in summary.threads if _wanted(row) >= HARDLY * min(highest, row.seconds - row.idle)]
+    return rows if sum(row.seconds - row.idle for row in rows) >= summary.wall else summary.threads
 
 
 def _wanted(row: ThreadSummary) -> float:
     """Return the seconds in which a thread ran or was ready to run; for a killed one, all but its idle ones."""
     if row.cpu is None:
         return row.seconds - row.idle
-    return row.cpu + row.waited + row.handing_over + row.parked + row.spun
+    return row.cpu + (row.run_queue or 0.0) + row.waited + row.handing_over + row.parked + row.spun
 
 
-def _share(seconds: Iterable[float], rows: Iterable[ThreadSummary]) -> float:
+def _share(seconds: float, rows: Iterable[ThreadSummary]) -> float:
     time = sum(row.seconds - row.idle for row in rows)
-    return min(1.0, sum(seconds) / time) if time > 0 else 0.0
+    return min(1.0, seconds / time) if time > 0 else 0.0
 
 
 def _elsewhere(summary: RecordingSummary) -> float | None:
@@ -126,19 +147,18 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
     known = [row for row in summary.threads if row.cpu is not None]
     if not known:
         return None
-    away = (row.seconds - row.idle - _wanted(row) - (row.run_queue or 0.0) for row in known)
-    return _share((max(0.0, seconds) for seconds in away), known)
+    return _share(sum(max(0.0, row.seconds - row.idle - _wanted(row)) for row in known), known)
 
 
-def _gil(share: float, holders: Sequence[Holder]) -> Limit:
-    text = f"The GIL limits it: threads that wanted it waited {percent(share)} of their non-idle time"
+def _gil(share: float, holders: Sequence[Holder], stall: Stall | None) -> Limit:
+    text = f"{GIL_LIMITS}threads that wanted it waited {percent(share)} of their non-idle time"
     if not holders:
         return Limit(what=Limiter.GIL, share=share, thread=None, place=None, queued=0.0, sentence=f"{text}.")
     worst = holders[0]
     place = CodeLine(worst.file, worst.line, worst.function)
-    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place, queued=0.0,
-                 sentence=f"{text}; for {percent(worst.share)} of that wait, {worst.thread} held it, "
-                          f"at {place_text(place)}.")
+    if stall is None or (stall.holder, stall.place) != (worst.thread, place):   # the stall's sentence names it
+        text += f"; for {percent(worst.share)} of that wait, {worst.thread} held it, at {place_text(place)}"
+    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place, queued=0.0, sentence=f"{text}.")
 
 
 def _lock(share: float, summary: RecordingSummary) -> Limit:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import find_limit
-from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds
+from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds, worst_stall
 from gilscope.toolkit.gil.recorder import queued_share
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
@@ -60,7 +60,8 @@ def diagnose(
     return Diagnosis(
         program=tuple(program), version=first.version, free_threaded=first.free_threaded,
         gil_used=recording.gil_used, exit=recording.ended, wall=recording.wall, cpu=recording.cpu, summary=summary,
-        limit=find_limit(summary, holders, free_threaded=not recording.gil_used), holders=holders,
+        limit=find_limit(summary, holders, free_threaded=not recording.gil_used, stall=worst_stall(processes)),
+        holders=holders,
         longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
         switch_interval=intervals[0] if intervals else None, last_seen=last_seen(processes),
         queued_share=queued_share(recording), cpu_inflation=cpu_inflation, elsewhere=elsewhere,

@@ -26,6 +26,7 @@ MOST_WAITERS = 5      # of one holder in a report
 FULL = 0.8            # share of the switch interval, from which on a wait counts as a whole interval
 SHORT = 0.2           # longest hold, as a share of the switch interval, that counts as voluntary
 REPEATED = 10         # waits of a whole interval, from which on they are a convoy
+STALL = 0.05          # seconds; ten times the default switch interval: the holder does not answer requests
 WORTH_TELLING = 0.1   # share of a thread's life in such waits, from which on they are a convoy
 
 
@@ -66,6 +67,17 @@ class Hold:
     begin: float          # of the first wait, in seconds since its process's recording began
     seconds: float
     waiting: tuple[Waiting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """A thread that repeatedly waited for the GIL while another one had it at one place; each time for long."""
+
+    thread: str           # that waited
+    holder: str
+    place: CodeLine       # of the holder
+    times: int
+    longest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +136,21 @@ def longest_holds(processes: Sequence[Process]) -> tuple[Hold, ...]:
                 begin=hold.contended, seconds=hold.span.end - hold.contended,
                 waiting=_ranked({names[number]: seconds for number, seconds in hold.waiting.items()})))
     return tuple(sorted(found, key=lambda hold: (-hold.seconds, hold.begin))[:MOST_HOLDS])
+
+
+def worst_stall(processes: Sequence[Process]) -> Stall | None:
+    """Return the stall of the thread that waited longest at one place of a holder, or None if none waited for long."""
+    found: dict[tuple[str, str, CodeLine], list[float]] = defaultdict(list)
+    for process in processes:
+        names = thread_labels(process, processes)
+        for hold, site in _holds(process):
+            for number, seconds in hold.waiting.items():
+                if seconds >= STALL:
+                    found[names[number], names.get(site.thread, "?"), site.own].append(seconds)
+    if not found:
+        return None
+    (thread, holder, place), waits = max(found.items(), key=lambda item: sum(item[1]))
+    return Stall(thread=thread, holder=holder, place=place, times=len(waits), longest=max(waits))
 
 
 def _ranked(waiting: Mapping[str, float]) -> tuple[Waiting, ...]:

@@ -57,8 +57,8 @@ USAGE = """gilscope gil [options] SCRIPT [ARGS...]
 DESCRIPTION = """\
 Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
 thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
-they are parked on locks and on objects that they share. The last sentence names the bottleneck, or says that this run
-does not show it. Needs Linux with glibc, and gilscope's wheel or a C compiler. The program itself is not
+they are parked on locks and on objects that they share. The last sentences name the bottleneck, and the line that
+stalls a thread. Needs Linux with glibc, and gilscope's wheel or a C compiler. The program itself is not
 modified.
 
 The program may be run more than once: if it succeeds, and the GIL limits it or there is a convoy, it is run again on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, file_line, held_share, place_text
+from gilscope.toolkit.gil.bottleneck import GIL_LIMITS, SEEN, file_line, held_share, place_text
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -107,8 +107,7 @@ def _waits(found: Diagnosis) -> Iterator[str]:
                "more than one wanted it.")
         held = held_share(summary, found.holders)
         if held < MOST_HELD:
-            yield (f"For {percent(1 - held)} of that nobody had it: the next thread had no core. The last sentence, "
-                   "on what limits the program, leaves that time out.")
+            yield f"For {percent(1 - held)} of that nobody had it: the next thread had no core."
         yield f"Longest: {format_seconds(summary.longest)}, by {summary.longest_thread}."
         yield (f"It changed hands {summary.handovers:,} times; threads made {summary.failed:,} failed tries, "
                f"and asked the holder {summary.requests:,} times to release it.")
@@ -197,14 +196,11 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
 
 
 def _limit_text(found: Diagnosis) -> str:
-    """Return the bottleneck of the program; not the GIL if no run without it was faster."""
+    """Return the bottleneck of the program; the GIL does not limit its speed if no run without it was faster."""
     there = found.elsewhere
-    if found.limit.what is not Limiter.GIL or there is None or there.ratio is None or not there.walls:
+    if there is None or there.ratio is None or (min(there.walls) < found.summary.wall and not took_as_long(there)):
         return found.limit.sentence
-    if min(there.walls) < found.summary.wall and not took_as_long(there):
-        return found.limit.sentence
-    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their non-idle time, but the program "
-            "was not faster without it: what limits it then, this run does not show.")
+    return found.limit.sentence.replace(GIL_LIMITS, "The run was not shorter without the GIL, but ")
 
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:
