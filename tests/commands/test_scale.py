@@ -113,8 +113,11 @@ def test_without_a_free_threaded_build_it_says_how_to_get_one(monkeypatch):
     (["app:rases"], r"gilscope: app has no 'rases'; did you mean 'raises'\?"),
     (["app:f", "--payloads", "app:PAYLOAD"], r"gilscope: app has no 'PAYLOAD'; did you mean 'PAYLOADS'\?"),
     (["nowhere:f"], r"gilscope: there is no module 'nowhere' \(looked for nowhere:f\); run from the folder"),
+    (["app:needs_one"], r"app:needs_one needs rate; .* give it with --payload LITERAL"),
+    (["app:needs_two"], r"app:needs_two needs rate, amount; .* name a function that calls it with all it needs"),
+    (["app:needs_two", "--payload", "1"], r"app:needs_two needs rate, amount; .* one argument at most"),
 ])
-def test_name_that_leads_to_nothing_is_a_wrong_request(scale, words, message):
+def test_wrong_name_or_missing_argument_is_a_wrong_request(scale, words, message):
     done = scale(*words)
     assert done.returncode == 2
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
@@ -128,9 +131,6 @@ def test_name_that_leads_to_nothing_is_a_wrong_request(scale, words, message):
     (["lacks:f"], r"lacks imports 'no_such_package', which this build does not have; add it with --with"),
     (["app:leaves_a_thread"], r"has left \d+ thread\(s\) running.*cannot be\s+forked"),
     (["app:slow"], r"a call of app:slow takes .* s; name a part of the work"),
-    (["app:needs_one"], r"app:needs_one needs rate; .* give it with --payload LITERAL"),
-    (["app:needs_two"], r"app:needs_two needs rate, amount; .* name a function that calls it with all it needs"),
-    (["app:needs_two", "--payload", "1"], r"app:needs_two needs rate, amount; .* one argument at most"),
     (["app:generator"], r"app:generator is a generator"),
 ])
 def test_function_that_cannot_be_measured_is_refused_with_the_reason(scale, words, message):

@@ -39,6 +39,7 @@ class PlantedProcess:
     other_loss: float = 0.0         # that immortality does not give back
     collecting: float = 0.0         # thereof lost to the collector
     locked: dict[int, float] = field(default_factory=dict)
+    unwaited: tuple[int, ...] = ()  # of these, held without anybody waiting
     moving: tuple[int, ...] = ()    # their counts move, and nobody waits for them
     moved: dict[int, float] = field(default_factory=dict)     # share of samples, where it is not about a half
     clean: float = CLEAN            # seconds of each measurement that were undisturbed
@@ -88,8 +89,12 @@ class PlantedProcess:
     def sample(self, threads, watched=None, period=0, copies=None, longer=1.0):
         seen = {*self.counted, *self.moving, *self.moved, *self.locked} & set(watched or range(100))
         return [] if copies else [
-            SampledObject(number=number, locked=self.locked.get(number, 0.0), moved=self.moved.get(
-                number, 0.0 if number in self.locked else 0.5 + number / 1000)) for number in sorted(seen)]
+            SampledObject(number=number, locked=self.locked.get(number, 0.0), waited=self._waited(number),
+                          moved=self.moved.get(number, 0.0 if number in self.locked else 0.5 + number / 1000))
+            for number in sorted(seen)]
+
+    def _waited(self, number):
+        return 0.0 if number in self.unwaited else self.locked.get(number, 0.0) / 2
 
     def names(self, numbers):
         owners = dict.fromkeys(self.owned, "app.N1")
@@ -213,6 +218,17 @@ def test_lock_that_was_seen_held_is_named():
     answer = found(other_loss=9_000.0, locked={3: 0.6}, moving=(7,))
     assert answer.judgement.obstacle is Obstacle.LOCK
     assert [(each.name, each.kind, each.held) for each in answer.objects] == [("app.N3", "lock", 0.6)]
+
+
+@pytest.mark.parametrize(("locked", "unwaited", "named"), [
+    ({3: 0.9, 4: 0.4}, (4,), ["app.N3"]),           # a dict that is used under a lock
+    ({3: 0.9, 4: 0.4}, (), ["app.N3", "app.N4"]),
+    ({3: 0.4, 4: 0.9}, (4,), ["app.N4", "app.N3"]),    # it is held without the other
+    ({3: 0.9, 4: 0.4}, (3, 4), ["app.N3", "app.N4"]),
+])
+def test_lock_that_nobody_waits_for_is_not_named_beside_the_one_it_is_held_under(locked, unwaited, named):
+    answer = found(other_loss=9_000.0, locked=locked, unwaited=unwaited)
+    assert [each.name for each in answer.objects] == named
 
 
 def test_collector_is_to_blame_if_threads_are_faster_without_it():

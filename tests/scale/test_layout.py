@@ -10,7 +10,7 @@ from gilscope.toolkit.scale.child.layout import IMMORTAL, LayoutRefusedError, ve
 from tests.conformance.builds import run_child
 
 PROGRAM = """
-import os, threading, time
+import os, sys, threading, time
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import lock_offsets, verify
 core = build.load()
@@ -38,9 +38,16 @@ while not passes:      # the sampler's thread needs a core meanwhile
     time.sleep(pause)
     passes, spent, rows = core.sample_stop()
     pause *= 2
+print([row[0] for row in rows if row[2]], [row[0] for row in rows if row[3]])
+waiting = threading.Thread(target=lambda: lock.acquire() and lock.release())
+waiting.start()
+while sys.version_info >= (3, 14) and not any(row[3] for row in rows):      # until it is parked
+    core.sample_start(objects, [0, offsets[type(lock)]], 100)
+    time.sleep(pause)
+    _, _, rows = core.sample_stop()
 done.set()
+waiting.join()
 thread.join()
-print([row[0] for row in rows if row[2]])
 import mmap, struct
 gate = mmap.mmap(-1, mmap.PAGESIZE)
 with lock:
@@ -69,7 +76,7 @@ class FakeCore:
 @pytest.mark.builds("free")
 def test_free_threaded_builds_behave_as_expected_and_a_held_lock_is_seen(python):
     done = run_child(python, "-c", PROGRAM)
-    assert (done.returncode, done.stdout) == (0, "[1]\n[]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "[1] []\n[]\n"), done.stderr
 
 
 def test_build_with_a_gil_is_refused():

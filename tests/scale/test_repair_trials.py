@@ -45,7 +45,7 @@ class FakeZygote:
 
     def sample(self, threads, watched, period, copies):
         self.watched = watched
-        return [SampledObject(number=number, moved=self.moved, locked=0.0) for number in watched]
+        return [SampledObject(number=number, moved=self.moved, locked=0.0, waited=0.0) for number in watched]
 
     def measure_cleanly(self, mode):
         if self.fails:

@@ -9,6 +9,7 @@ import pytest
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.processes.helper_process import HelperFailedError
 from gilscope.toolkit.scale.child import zygote
+from gilscope.toolkit.scale.object_sampler import ObjectSampler, contended_locks
 from gilscope.toolkit.scale.zygote_process import (
     COMPILE_LIMIT,
     START_LIMIT,
@@ -30,6 +31,18 @@ def prints():
 def endless():
     while True:
         pass
+
+import threading
+LOCK, TABLE = threading.Lock(), {}
+
+def under_a_lock():
+    with LOCK:
+        for number in range(200):
+            TABLE[number] = number
+
+def under_no_lock():
+    for number in range(200):
+        TABLE[number] = number
 """
 pytestmark = pytest.mark.builds("free")
 
@@ -48,6 +61,16 @@ def test_standard_streams_of_the_function_are_not_those_of_the_requests(process,
     assert process.measure_cleanly(CallMode(threads=2)).lasted > 0
     (named,) = process.names([0])
     assert named.name
+
+
+@pytest.mark.parametrize(("name", "blamed"), [("under_a_lock", "program.LOCK"), ("under_no_lock", "program.TABLE")])
+def test_dict_is_in_the_way_only_where_threads_wait_for_it(process, name, blamed):
+    process.load(f"program:{name}", None, None, 2)
+    seen = ()
+    while not any(each.waited for each in seen):      # until both threads had a core
+        seen = ObjectSampler(process, 2, 1.0).sample()
+    named = process.names([each.number for each in contended_locks(seen)])
+    assert [each.name for each in named] == [blamed]
 
 
 def test_call_that_does_not_return_is_said_and_ended(process, monkeypatch):

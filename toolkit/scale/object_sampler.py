@@ -43,6 +43,11 @@ class ObjectSampler:
 
 
 def contended_locks(seen: Sequence[SampledObject]) -> tuple[ContendedLock, ...]:
-    """Return the locks that were seen held, most often first."""
+    """Return the locks that may be in the way, those held most often first.
+
+    One that nobody was seen to wait for is left out beside one that was held as often: it is used under the other.
+    """
+    waited_for = max((each.locked for each in seen if each.waited), default=0.0)
     return tuple(ContendedLock(number=each.number, held=each.locked)
-                 for each in sorted(seen, key=lambda each: -each.locked) if each.locked)
+                 for each in sorted(seen, key=lambda each: -each.locked)
+                 if each.locked and (each.waited or each.locked > waited_for))

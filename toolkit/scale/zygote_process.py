@@ -112,6 +112,7 @@ class SampledObject:
     number: int
     moved: float       # its shared count had changed
     locked: float      # its mutex, or itself as a lock, was held
+    waited: float      # a thread was parked for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,8 +198,8 @@ class ZygoteClient(ABC):
         answer = self._ask(do="measure", threads=threads, windows=longer * SAMPLED_WINDOWS, period=period,
                            copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
         samples = max(LEAST_SAMPLES, answer["passes"])
-        return [SampledObject(number=number, moved=moved / samples, locked=locked / samples)
-                for number, moved, locked, *_ in answer["seen"]]
+        return [SampledObject(number=number, moved=moved / samples, locked=locked / samples, waited=waited / samples)
+                for number, moved, locked, waited in answer["seen"]]
 
     def names(self, numbers: Sequence[int]) -> list[ProgramObject]:
         """Return how a reader knows the objects; each is searched for once."""

@@ -123,10 +123,13 @@ sample_until_stopped(void *Py_UNUSED(nothing))
             Sampled *each = &sampler.all[i];
             int64_t shared = *(volatile int64_t *)&each->object->ob_ref_shared;
             uint8_t mutex = *(volatile uint8_t *)&each->object->ob_mutex;
-            bool held = (mutex & 1) || (each->lock && ((volatile uint8_t *)each->object)[each->lock]);
+            uint8_t own = each->lock ? ((volatile uint8_t *)each->object)[each->lock] : 0;
             each->moved += shared != each->shared;
             each->shared = shared;
-            each->locked += held;
+            each->locked += (mutex & 1) || own;
+#if PY_VERSION_HEX >= 0x030E0000        /* a lock is a PyMutex, like that of a header */
+            mutex |= own;
+#endif
             each->parked += (mutex >> 1) & 1;
         }
         sampler.spent += nanoseconds(CLOCK_MONOTONIC) - began;

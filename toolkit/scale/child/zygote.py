@@ -359,7 +359,9 @@ class Zygote:
         if watched is not None:
             passes, spent, rows = self._core.sample_stop()
             sampled = {"passes": passes, "spent": spent, "objects": len(watched),
-                       "seen": [(watched[index], *rest) for index, *rest in rows]}
+                       # Locks of 3.13 do not tell who waits for them, so whoever holds one may be in the way.
+                       "seen": [(watched[index], moved, locked, locked if self._is_silent(objects[index]) else parked)
+                                for index, moved, locked, parked in rows]}
         if problems or None in found:
             raise FailedMeasurementError(problems[0] if problems else "the threads did not meet")
         return {"rows": [rows for rows, *_ in found],
@@ -367,6 +369,9 @@ class Zygote:
                 "handoffs": [handed for *_, handed in found],
                 "switches": sum(switches for _, _, switches, *_ in found), "collections": _collections() - collections,
                 "sampled": sampled}
+
+    def _is_silent(self, each: Any) -> bool:
+        return type(each) in self._locks and sys.version_info < (3, 14)
 
     def _asked(self, action: Callable[[], Any], limit: float) -> Any:
         """Run `action` in a fork and return its result.
@@ -537,7 +542,7 @@ def main() -> None:
 
 
 def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
-    """Return the answer to a request that the user's module made fail: "unknown" is a name that leads to nothing.
+    """Return the answer to a request that failed: "unknown" is a name that leads to nothing, or to another function.
 
     What is imported here would be among the program's objects, but nothing is measured any more.
     """
@@ -561,7 +566,7 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
         how = ("it is called with one argument: give it with --payload LITERAL, or --payloads MODULE:NAME"
                if len(names) == 1 else
                "it is called with one argument at most: name a function that calls it with all it needs")
-        return {"refused": f"{request['function']} needs {', '.join(names)}; {how}"}
+        return {"unknown": f"{request['function']} needs {', '.join(names)}; {how}"}
     return {"refused": _told(error)}
 
 
