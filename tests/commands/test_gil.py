@@ -16,7 +16,9 @@ from gilscope.toolkit.commands.options.programs import cut_program
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.holders import Stopper
 from gilscope.toolkit.gil.recorder import Recording, inflation
+from gilscope.toolkit.gil.records import CodeLine
 from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.report.terminal import render
@@ -375,6 +377,13 @@ def test_report_without_a_gil_says_so():
     assert text.count("gilscope scale") == 2      # here, and in the last sentence
     little = render(document(diagnose(["program.py"], recording, cpu_inflation=1.1), places=5), ascii_only=True)
     assert little.count("gilscope scale") == 1
+
+
+def test_who_stopped_all_threads_is_said_among_the_waits():
+    stopper = Stopper(thread="work", place=CodeLine("/home/me/program.py", 8, "collect"), seconds=0.5, longest=0.2)
+    found = replace(diagnose(["program.py"], made_up(**quiet())), stoppers=(stopper,))
+    text = render(document(found, places=5))
+    assert "work stopped all others at program.py:8 collect: for 500 ms in all, and up to 200 ms at a time." in text
 
 
 def elsewhere(**changes):

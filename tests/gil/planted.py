@@ -128,6 +128,27 @@ def hold():
 """),
 }
 
+PAUSES = """
+import gc, threading
+
+def work():
+    while not ended.is_set():
+        working.set()
+
+def collect():
+    working.wait()
+    for _ in range(5):
+        gc.collect()  # here
+    ended.set()
+
+objects, working, ended = [[number] for number in range(100_000)], threading.Event(), threading.Event()
+threads = [threading.Thread(target=each, name=each.__name__) for each in (work, collect)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 CONVOY = """
 import socket, threading
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.gil.bottleneck import Limiter, find_limit, held_share
-from gilscope.toolkit.gil.holders import find_holders, worst_stall
+from gilscope.toolkit.gil.holders import find_holders, find_stoppers, worst_stall
 from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan, WaitReason
 from gilscope.toolkit.gil.summary import summarize
 from tests.gil.recorded import make_process, make_site, make_thread
@@ -45,8 +45,20 @@ def test_gil_limits_and_its_holder_is_named():
 def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
     found = limit_of(contended(reason, on=on), free_threaded=True)
     assert (found.what, found.place, found.share) == (what, OWN, pytest.approx(0.5, abs=0.01))
-    assert found.sentence == (f"{begin}threads that want to run waited 50 % of their non-idle time, most at "
-                              "bank.py:14 deposit.")
+    where = "" if what is Limiter.PAUSES else ", most at bank.py:14 deposit"
+    assert found.sentence == f"{begin}threads that want to run waited 50 % of their non-idle time{where}."
+
+
+def test_who_stops_all_threads_is_named_where_that_limits_them():
+    process = contended(WaitReason.WORLD)
+    stopping = [make_site(line, WaitReason.STOPPING, thread=0, held=SpanTotal(3, seconds, 0.2, 0.0), function="collect")
+                for line, seconds in ((7, 0.1), (8, 0.4))]
+    stoppers = find_stoppers([replace(process, sites=(*process.sites, *stopping))])
+    found = find_limit(summarize([process]), (), free_threaded=True, stoppers=stoppers)
+    assert (found.what, found.thread, found.place) == (Limiter.PAUSES, "main", OWN)
+    assert found.sentence.endswith("non-idle time. main stopped them most, at program.py:8 collect.")
+    lock = contended(WaitReason.LOCK)
+    assert find_limit(summarize([lock]), (), free_threaded=True, stoppers=stoppers).thread is None
 
 
 def test_whether_threads_spun_for_a_lock_or_for_an_object_is_not_known():

@@ -66,6 +66,24 @@ def test_call_that_keeps_the_gil_stalls_the_others_where_there_is_one(record_unt
         assert re.search(said, sentence), sentence
 
 
+@pytest.mark.builds("gil", "free")
+def test_thread_that_stops_all_others_is_named_where_there_is_no_gil(record_until, build):
+    def told(recorded):
+        none = not build.free_threaded or not recorded.process.sites_known
+        return none or bool(diagnosed(recorded.processes).stoppers)
+
+    recorded = record_until(planted.PAUSES, told)
+    found = diagnosed(recorded.processes)
+    if not build.free_threaded:
+        assert not found.stoppers
+    elif recorded.process.sites_known:
+        worst = found.stoppers[0]
+        assert worst.thread == "collect"
+        assert "# here" in planted.PAUSES.splitlines()[worst.place.line - 1]
+        assert 0 < worst.longest <= worst.seconds <= found.summary.paused
+        assert not found.holders or worst.place.line not in {holder.line for holder in found.holders}
+
+
 @pytest.mark.slow
 @pytest.mark.builds("gil")
 def test_io_beside_a_thread_that_computes_is_a_convoy(record):

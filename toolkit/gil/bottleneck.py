@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.holders import Holder, Stall
+    from gilscope.toolkit.gil.holders import Holder, Stall, Stopper
     from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
 
 LIMITS = 0.1       # share of the threads' time in waits for one thing, from which on that limits the program
@@ -52,7 +52,7 @@ class Limit:
 
     what: Limiter
     share: float           # of its threads' time, without idle time
-    thread: str | None     # GIL: its main holder
+    thread: str | None     # GIL: its main holder; pauses: who caused most
     place: CodeLine | None   # GIL: the place of the holder; lock, object, pauses: the place of most waits
     queued: float          # share of the same time in which they waited for a core
     sentence: str
@@ -60,6 +60,7 @@ class Limit:
 
 def find_limit(
     summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool, stall: Stall | None = None,
+    stoppers: Sequence[Stopper] = (),
 ) -> Limit:
     """Find the bottleneck of the program.
 
@@ -68,8 +69,13 @@ def find_limit(
         holders: The holders of the GIL, the worst first.
         free_threaded: True if its threads run without a GIL.
         stall: The worst stall, whatever the bottleneck is: few short ones hardly delay a program, but its answers.
+        stoppers: The threads that stopped all others, the worst first.
     """
     found = _bottleneck(summary, holders, free_threaded=free_threaded, stall=stall)
+    if found.what is Limiter.PAUSES and stoppers:
+        worst = stoppers[0]
+        found = replace(found, thread=worst.thread, sentence=(
+            f"{found.sentence} {worst.thread} stopped them most, at {place_text(worst.place)}."))
     if stall is None or found.what is Limiter.CORES:     # a holder without a core keeps the GIL, too
         return found
     how_often = "for" if stall.times == 1 else f"{stall.times} times, for up to"
@@ -173,8 +179,9 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
         subject[what] = "A lock or an object that threads share limits it"
     text = f"{subject[what]}: threads that want to run waited {percent(share)} of their non-idle time"
     place = CodeLine(worst.file, worst.line, worst.function) if worst else None
-    return Limit(what=what, share=share, thread=None, place=place, queued=0.0,
-                 sentence=f"{text}, most at {place_text(place)}." if place else f"{text}.")
+    if place and what is not Limiter.PAUSES:    # where a thread is stopped is not why
+        text += f", most at {place_text(place)}"
+    return Limit(what=what, share=share, thread=None, place=place, queued=0.0, sentence=f"{text}.")
 
 
 def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import find_limit
-from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds, worst_stall
+from gilscope.toolkit.gil.holders import find_convoys, find_holders, find_stoppers, longest_holds, worst_stall
 from gilscope.toolkit.gil.recorder import queued_share
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.gil.bottleneck import Limit
-    from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
+    from gilscope.toolkit.gil.holders import Convoy, Hold, Holder, Stopper
     from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import RecordingSummary
@@ -41,6 +41,7 @@ class Diagnosis:
     holders: tuple[Holder, ...]        # of the GIL while others waited, the worst first
     longest_holds: tuple[Hold, ...]
     convoys: tuple[Convoy, ...]
+    stoppers: tuple[Stopper, ...]      # of all threads, without a GIL, the worst first
     switch_interval: float | None      # None if no thread waited for a GIL
     last_seen: tuple[LastActivity, ...]        # activity of threads of killed processes
     queued_share: float | None         # share of the time that threads needed a core in which they waited for one
@@ -54,15 +55,16 @@ def diagnose(
 ) -> Diagnosis:
     """Diagnose a recording of at least one process."""
     processes = [with_unfinished(process) for process in recording.processes]
-    summary, holders = summarize(processes), find_holders(processes)
+    summary, holders, stoppers = summarize(processes), find_holders(processes), find_stoppers(processes)
     intervals = [process.switch_interval for process in processes if process.switch_interval is not None]
     first = processes[0]
     return Diagnosis(
         program=tuple(program), version=first.version, free_threaded=first.free_threaded,
         gil_used=recording.gil_used, exit=recording.ended, wall=recording.wall, cpu=recording.cpu, summary=summary,
-        limit=find_limit(summary, holders, free_threaded=not recording.gil_used, stall=worst_stall(processes)),
-        holders=holders,
-        longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
+        limit=find_limit(summary, holders, free_threaded=not recording.gil_used, stall=worst_stall(processes),
+                         stoppers=stoppers),
+        holders=holders, longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
+        stoppers=stoppers,
         switch_interval=intervals[0] if intervals else None, last_seen=last_seen(processes),
         queued_share=queued_share(recording), cpu_inflation=cpu_inflation, elsewhere=elsewhere,
     )

@@ -1,5 +1,7 @@
 """Holders of the GIL while others waited for it: thread, line of the program, duration, and the waiting threads.
 
+On a free-threaded build: the threads that stopped all others, as for the garbage collector.
+
 Waiters sample the place of the holder: a thread that has waited for a full switch interval reads the holder's
 frames, and reads them again after each further interval.  A hold without a sample is attributed to the line where it
 ended.
@@ -12,14 +14,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from gilscope.toolkit.gil.records import SpanKind
+from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.summary import thread_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.gil.records import CodeLine, Process, Thread, ThreadSpan, WaitSite
+    from gilscope.toolkit.gil.records import CodeLine, Process, SpanTotal, Thread, ThreadSpan, WaitSite
 
 MOST_HOLDS = 10       # single holds in a report
 MOST_WAITERS = 5      # of one holder in a report
@@ -81,6 +83,16 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stopper:
+    """A thread at a line of the program that stopped all others."""
+
+    thread: str
+    place: CodeLine
+    seconds: float        # that others were stopped, added up
+    longest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Convoy:
     """A thread that repeatedly releases the GIL voluntarily and waits the switch interval to get it back.
 
@@ -103,7 +115,7 @@ def find_holders(processes: Sequence[Process]) -> tuple[Holder, ...]:
     for process in processes:
         names = thread_labels(process, processes)
         for site in filter(None, process.sites):
-            if site.held.count:
+            if site.held.count and site.reason is WaitReason.GIL:
                 sites[names.get(site.thread, "?"), site.own].append(site)
         for hold, site in _holds(process):
             meanwhile = waiting[names.get(site.thread, "?"), site.own]
@@ -196,6 +208,19 @@ def _cut(wait: ThreadSpan, thread: Thread, holds: list[_Contended], first: int) 
         begin, end = max(wait.begin, hold.span.begin), min(wait.end, hold.span.end)
         hold.contended = min(hold.contended, begin)
         hold.waiting[thread.number] = hold.waiting.get(thread.number, 0.0) + end - begin
+
+
+def find_stoppers(processes: Sequence[Process]) -> tuple[Stopper, ...]:
+    """Return the threads that stopped all others, the one with the longest pauses first."""
+    pauses: dict[tuple[str, CodeLine], list[SpanTotal]] = defaultdict(list)
+    for process in processes:
+        names = thread_labels(process, processes)
+        for site in filter(None, process.sites):
+            if site.held.count and site.reason is WaitReason.STOPPING:
+                pauses[names.get(site.thread, "?"), site.own].append(site.held)
+    found = [Stopper(thread=thread, place=place, seconds=sum(each.seconds for each in totals),
+                     longest=max(each.longest for each in totals)) for (thread, place), totals in pauses.items()]
+    return tuple(sorted(found, key=lambda stopper: -stopper.seconds))
 
 
 def find_convoys(processes: Sequence[Process], holders: Sequence[Holder]) -> tuple[Convoy, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".gil"
-FORMAT = 3
+FORMAT = 4
 PAGE = 4096
 SITES, SITE = 4096, 1024
 SLOTS, SLOT = 2048, 1024
@@ -58,10 +58,11 @@ class WaitReason(StrEnum):
     GIL = "gil"
     OBJECT = "object"           # the mutex in an object's header: a critical section of a free-threaded build
     LOCK = "lock"               # a threading.Lock or RLock
-    WORLD = "stop-the-world"    # until all threads are stopped, for the garbage collector for instance
+    WORLD = "stop-the-world"    # all threads are stopped, for the garbage collector for instance
     RAW = "inner-lock"          # a lock inside the interpreter
     OTHER = "other"             # an event, a queue, the end of another thread
     SPIN = "spin"               # a lock or an object that was free again before the thread was parked
+    STOPPING = "stopping"       # does not wait: it has stopped all others
 
 
 @dataclass(frozen=True, slots=True)

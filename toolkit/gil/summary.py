@@ -20,7 +20,7 @@ WORKED = 0.01        # share of the process's CPU time, from which on a thread c
 # What a thread waits for, as reports word it; an object of a known type is worded by that: "a list".
 WAITED_FOR = {
     WaitReason.GIL: "the GIL", WaitReason.OBJECT: "an object", WaitReason.LOCK: "a lock",
-    WaitReason.WORLD: "all threads to stop", WaitReason.RAW: "a lock inside the interpreter",
+    WaitReason.WORLD: "the end of a pause", WaitReason.RAW: "a lock inside the interpreter",
     WaitReason.OTHER: "an event, a queue or a thread's end", WaitReason.SPIN: "a lock or an object, spinning",
 }
 PASS_COST = 12e-9    # seconds per release that is counted but not timed: 10 to 12 ns on 3.13 and 3.14

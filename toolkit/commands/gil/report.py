@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.gil.diagnosis import Diagnosis
-    from gilscope.toolkit.gil.holders import Convoy, Holder
+    from gilscope.toolkit.gil.holders import Convoy, Holder, Stopper
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
     from gilscope.toolkit.gil.unfinished_waits import LastActivity
@@ -39,12 +39,12 @@ HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, long
 # What the shares above the tables are of; the last sentence leaves idle time out, and says so.
 ALL_TIME = "all threads' lives, idle or not"
 WRITTEN = 1e-6      # seconds; a shorter time is reported as none
-SHORTER = {WaitReason.SPIN: "a lock (spin)", WaitReason.RAW: "an inner lock"}
+SHORTER = {WaitReason.WORLD: "a pause", WaitReason.SPIN: "a lock (spin)", WaitReason.RAW: "an inner lock"}
 LEAST_OVERHEAD = 0.0001   # share of the program's CPU time; a smaller one is reported as below it
 MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
 WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
 MOST_HELD = 0.8      # share of the waits for the GIL in which a thread held it; a smaller one gets a sentence
-WORST = 3            # holders whose waiting threads are listed
+WORST = 3            # holders whose waiting threads are listed; threads that stopped all others
 SHOWN = 0.005        # smaller shares would be written as 0 %
 MUCH_SHARED = 1.25   # CPU inflation from which on it is worth a look which objects cause it
 MOST_LAST = 10       # threads of killed processes whose last activity is listed
@@ -113,6 +113,7 @@ def _waits(found: Diagnosis) -> Iterator[str]:
                f"and asked the holder {summary.requests:,} times to release it.")
     yield from map(_convoy, found.convoys)
     yield from _contention(summary, free_threaded=found.free_threaded)
+    yield from map(_stopped, found.stoppers[:WORST])
     if summary.idle > WRITTEN:
         yield f"Idle, as the program wants it (joins, events, queues): {format_seconds(summary.idle)}; no contention."
 
@@ -138,6 +139,11 @@ def _contention(summary: RecordingSummary, *, free_threaded: bool) -> Iterator[s
     waits = _counted(summary.parks + summary.spins, "wait")
     subject = "For locks and shared objects" if free_threaded or summary.on_objects else "For locks"
     yield f"{subject}: {waits}{share}: {reasons}."
+
+
+def _stopped(stopper: Stopper) -> str:
+    return (f"{stopper.thread} stopped all others at {place_text(stopper.place)}: for "
+            f"{format_seconds(stopper.seconds)} in all, and up to {format_seconds(stopper.longest)} at a time.")
 
 
 def _meanwhile(holder: Holder) -> str:

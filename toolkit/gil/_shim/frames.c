@@ -31,16 +31,15 @@ static uint64_t member(const unsigned char *object, uint64_t offset)
     return found;
 }
 
-static uint64_t word(uint64_t address)
+/* In 3.12, a thread's state points to a part of its C stack, which points to the frame. */
+static uint64_t innermost(uint64_t state, enum whose whose)
 {
-    return *(const uint64_t *)address;
-}
-
-/* The state of a thread that has the GIL is readable, and so is, in 3.12, the part of its C stack that it points to. */
-static uint64_t innermost(uint64_t state)
-{
-    uint64_t frame = state ? word(state + at.state_frame) : 0;
-    return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
+    uint64_t frame = 0;
+    if (state == 0 || !copy(state + at.state_frame, &frame, sizeof frame, whose))
+        return 0;
+    if (python_version >> 16 == 0x030c && frame != 0 && !copy(frame, &frame, sizeof frame, whose))
+        return 0;
+    return frame;
 }
 
 /* Hash the end of a string; 0 if it cannot be read. */
@@ -135,7 +134,7 @@ static uint64_t place_in_code(const struct frame *frame, uint64_t instruction)
 static int place_in(uint64_t state, struct place *place, enum whose whose)
 {
     struct frame frame;
-    if (!find_frame(innermost(state), &frame, whose))
+    if (!find_frame(innermost(state, whose), &frame, whose))
         return 0;
     enum origin best = LIBRARY;
     *place = (struct place){0};
@@ -364,7 +363,7 @@ int within_a_wait(void)
     };
     struct frame frame;
     char file[FILE_NAME], function[FUNCTION_NAME];
-    uint64_t address = innermost(own_thread_state());
+    uint64_t address = innermost(own_thread_state(), OWN);
     for (int depth = 0; depth < OUTERMOST && find_frame(address, &frame, OWN); depth++) {
         if (origin_of(&frame) != LIBRARY)
             return 0;
@@ -383,7 +382,7 @@ int own_entry(char *into, unsigned long size)
     struct frame frame;
     uint64_t last[OUTERMOST];
     unsigned count = 0;
-    uint64_t address = innermost(own_thread_state());
+    uint64_t address = innermost(own_thread_state(), OWN);
     for (; count < DEPTH_MAX && find_frame(address, &frame, OWN); address = member(frame.own, at.previous))
         last[count++ % OUTERMOST] = frame.code;
     for (unsigned i = count; i > 0 && i + OUTERMOST > count; i--) {

@@ -135,7 +135,8 @@ static void look(struct slot *slot, struct gil *gil, uint64_t when)
         return;
     gil->looked = when;
     note_interval(gil);
-    uint32_t site = sample_holder(slot, holder - 1, *(const volatile uint64_t *)((const char *)gil->cond - LAST_HOLDER));
+    uint64_t state = *(const volatile uint64_t *)((const char *)gil->cond - LAST_HOLDER);
+    uint32_t site = sample_holder(slot, holder - 1, state, ON_NOTHING);
     if (site == 0)
         return;
     if (gil->votes == 0 || gil->found == site) {

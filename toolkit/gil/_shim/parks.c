@@ -27,6 +27,8 @@ static struct before begin_park(struct slot *slot, struct span *span, const sem_
     slot->since = span->begin;
     slot->at = span->site;
     slot->state = span->kind;
+    if (reason == ON_WORLD)
+        sample_stopper(slot, semaphore);
     return before;
 }
 
@@ -38,8 +40,11 @@ static void end_park(struct slot *slot, struct span *span, struct before before)
     slot->state = before.state;
     slot->since = before.since;
     record(slot, span);
-    if (span->site)
-        add_total_shared(&map->sites[span->site].parked, span->begin, span->end);
+    if (span->site == 0)
+        return;
+    add_total_shared(&map->sites[span->site].parked, span->begin, span->end);
+    if (map->sites[span->site].reason == ON_WORLD)
+        add_pause(span->begin, span->end);
 }
 
 /* Return the thread's slot if it is about to be parked: the semaphore is the interpreter's and not available at once. */

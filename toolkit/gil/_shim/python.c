@@ -43,7 +43,8 @@ static int offsets_from_runtime(unsigned minor)
     const uint64_t *object = code + (minor == 13 ? 10 : 11);
     const uint64_t *type = object + 2;
     free_threaded = words[2] != 0;
-    at.state_size = state[0], at.state_frame = state[4];
+    at.state_size = state[0], at.state_before = state[1], at.state_after = state[2], at.state_frame = state[4];
+    at.state_tid = state[minor == 15 ? 9 : 6];
     at.previous = frame[1], at.executable = frame[2], at.instruction = frame[3], at.owner = frame[5];
     at.tlbc_index = minor == 13 ? 0 : frame[7];
     at.filename = code[1], at.qualname = code[3], at.linetable = code[4], at.firstlineno = code[5];

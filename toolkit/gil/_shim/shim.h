@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define FORMAT 3                /* raise it with every change below */
+#define FORMAT 4                /* raise it with every change below */
 #define SITES_MAX 4096
 #define SLOTS_MAX 2048
 #define CHUNKS_MAX 8192         /* 64 MiB */
@@ -34,8 +34,9 @@
 /* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program waits on purpose.
    SPIN: yielding the CPU until a lock was free, without being parked. */
 enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, SPIN = 6, KINDS = 7 };
-/* The reason why a thread is parked.  ON_OBJECT: the mutex in an object's header, a critical section. */
-enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN };
+/* The reason why a thread is parked.  ON_OBJECT: the mutex in an object's header, a critical section.  STOPPING: not
+   parked, it has stopped all others, which are parked ON_WORLD. */
+enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN, STOPPING };
 enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16, ALL_HOLDS = 32, GIL_ON = 64 };
 enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
@@ -84,7 +85,7 @@ struct site {                   /* one place at which one thread waited, for one
     uint64_t object;
     uint32_t reason, idle;
     struct total waited, parked;
-    struct total held;          /* had the GIL while others waited for it */
+    struct total held;          /* had the GIL while others waited for it; STOPPING: the pauses of the others */
     uint64_t caused;            /* ns that the others waited meanwhile, added up */
     char file[224], function[88], on[40];
     uint32_t slot;              /* the thread */
@@ -227,7 +228,7 @@ void record(struct slot *slot, const struct span *span);
 /* python.c */
 /* Offsets in bytes.  3.13 and later have them in _PyRuntime; those of 3.12 do not change any more. */
 struct offsets {
-    uint64_t state_frame, state_size, previous, executable, instruction, owner, tlbc_index;
+    uint64_t state_frame, state_size, state_before, state_after, state_tid, previous, executable, instruction, owner, tlbc_index;
     uint64_t filename, qualname, linetable, firstlineno, bytecode, tlbc, type, type_name, length, text, bytes;
     unsigned last_owner;        /* frames owned by the interpreter itself come after it */
     unsigned long frame_size, code_size;    /* up to the last member that is read */
@@ -261,9 +262,11 @@ int called_from(const char *module);
 
 /* wait_sites.c */
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
-uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state);
+uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state, enum reason reason);
 enum reason park_reason(const sem_t *semaphore, uint64_t *type);
 int is_idle(uint32_t site, enum reason reason);
+void sample_stopper(struct slot *slot, const sem_t *semaphore);
+void add_pause(uint64_t begin, uint64_t end);
 
 #pragma GCC visibility pop
 #endif

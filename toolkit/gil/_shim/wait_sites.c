@@ -90,12 +90,13 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
     return number;
 }
 
-/* The same for the thread that has the GIL: `holder` is the number of its slot, `state` its thread state. */
-uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state)
+/* The same for the thread that has the GIL, or has stopped the others: `holder` is the number of its slot, `state` its
+   thread state. */
+uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state, enum reason reason)
 {
     struct place place;
     uint64_t begin = now();
-    uint32_t number = sites_known && place_of_holder(state, &place) ? find(slot, holder, &place, ON_NOTHING, 0) : 0;
+    uint32_t number = sites_known && place_of_holder(state, &place) ? find(slot, holder, &place, reason, 0) : 0;
     uint64_t took = now() - begin;
     slot->sample_ns += took < LONG_LOOK ? took : LONG_LOOK;
     __atomic_fetch_add(&map->header.looks, 1, __ATOMIC_RELAXED);
@@ -134,4 +135,53 @@ enum reason park_reason(const sem_t *semaphore, uint64_t *type)
     if (strcmp(name, "_thread.lock") == 0 || strcmp(name, "_thread.RLock") == 0)
         return ON_LOCK;
     return ON_OTHER;
+}
+
+enum { ATTACHED = 1, SUSPENDED = 2 };   /* of the word in a thread's state that it is parked on */
+
+static uint32_t stopper;        /* the site of the thread that stopped all others last; 0: unknown */
+
+/* Return the state of the only other thread that is attached to the interpreter; 0 if there are several.  `offset` is that
+   of the word in a state that says so. */
+static uint64_t only_attached(uint64_t own, uint64_t offset)
+{
+    const uint64_t neighbours[] = {at.state_before, at.state_after};
+    uint64_t found = 0;
+    for (int side = 0; side < 2; side++) {
+        uint64_t state = own;
+        for (uint32_t i = 0; i < SLOTS_MAX && peek(state + neighbours[side], &state, sizeof state) && state != 0; i++) {
+            int attached;
+            if (!peek(state + offset, &attached, sizeof attached) || attached != ATTACHED)
+                continue;
+            if (found != 0)
+                return 0;
+            found = state;
+        }
+    }
+    return found;
+}
+
+/* Sample the thread that has stopped all others, in one that it stops.  The last one to stop finds no other attached. */
+void sample_stopper(struct slot *slot, const sem_t *semaphore)
+{
+    uint64_t address, tid, own = own_thread_state();
+    if (!peek((uint64_t)semaphore - 8, &address, sizeof address))
+        return;
+    uint64_t state = only_attached(own, address - own);
+    if (state == 0 || !peek(state + at.state_tid, &tid, sizeof tid))
+        return;
+    for (uint32_t i = 0; i < map->header.slots_used && i < SLOTS_MAX; i++)
+        if (is_reserved(&map->slots[i]) && map->slots[i].tid == tid && !(map->slots[i].flags & SLOT_ENDED)) {
+            uint32_t site = sample_holder(slot, i, state, STOPPING);
+            int still = *(const volatile int *)address == SUSPENDED;    /* else it may run on, and be at another line */
+            __atomic_store_n(&stopper, still ? site : 0, __ATOMIC_RELAXED);
+            return;
+        }
+}
+
+void add_pause(uint64_t begin, uint64_t end)
+{
+    uint32_t site = __atomic_load_n(&stopper, __ATOMIC_RELAXED);
+    if (site != 0 && is_reserved(&map->sites[site]) && map->sites[site].reason == STOPPING)     /* not before a fork */
+        add_total_shared(&map->sites[site].held, begin, end);
 }
