@@ -100,7 +100,7 @@ def test_race_shows_both_accesses_in_their_source():
     assert "class Account" not in page        # AROUND lines and no more
     [line] = re.findall(r'<span class="line hit">.*?</code>', page.split('<div class="sides">')[0])
     assert re.findall(r"badge b(\d)", line) == ["1", "2"]   # both did it there
-    for text in ("Hold Bank.lock from the read to the write in bank.py:14, too.", "Bank.lock", "bank.py:20", "thread-2",
+    for text in ("Hold Bank.lock over bank.py:14, too.", "Bank.lock", "bank.py:20", "thread-2",
                  "teller.py:31", "main.py:5", "2 updates lost in a re-run", "an estimate is enough",
                  "1 data race and 1 atomicity violation in main.py"):
         assert text in page, text

@@ -87,6 +87,18 @@ class RaceKind(StrEnum):
     UNSYNCHRONISED = "unsynchronised read/write"
 
 
+class Remedy(StrEnum):
+    """Atomic step that can replace a check and its act: a method of dict, or an exception to catch."""
+
+    SETDEFAULT = "dict.setdefault"
+    POP = "dict.pop"
+    INDEX_ERROR = "IndexError"
+    KEY_ERROR = "KeyError"
+    VALUE_ERROR = "ValueError"
+    EMPTY = "queue.Empty"
+    FULL = "queue.Full"
+
+
 class GapReason(StrEnum):
     """Reason why accesses went unchecked.  The values are those that the core reports, each with a count."""
 

@@ -19,7 +19,7 @@ def make_access(*, path=f"{ROOT}/bank.py", **changes):
     place = Frame(path=path, line=14, function="Account.deposit", source="self.balance += amount")
     access = Access(
         thread="thread-1", verb="write", place=place, text="self.balance", locks=(), partner=None,
-        augmented=True, operator="+=",
+        lines=(14, 14), operator="+=",
         stack=(frame("teller.py:31", "serve", "account.deposit(10)"),
                frame("/usr/lib/python3.14/threading.py:1010", "Thread.run", "self._target(*self._args)")),
         started=(frame("main.py:5", "<module>", "threading.Thread(target=serve).start()"),),
@@ -32,11 +32,12 @@ def make_race(**changes):
     race = Race(
         ident="0123456789ab", variable="Account.balance of <Account 'bob'>", base="Account.balance",
         name="Account.balance", kind="lost update",
-        severity="race", rule=None, first=make_access(thread="thread-2", locks=(LOCK,)), second=make_access(), count=12,
+        severity="race", rule=None, remedy=None, first=make_access(thread="thread-2", locks=(LOCK,)),
+        second=make_access(), count=12,
         pattern="Neither is ordered before the other. `+=` reads, computes, writes: "
                 "another write in between is lost.",
         missing="1 of 2 places holds Bank.lock; teller.py:31 does not.",
-        repair="Hold Bank.lock from the read to the write in bank.py:14, too.",
+        repair="Hold Bank.lock over bank.py:14, too.",
     )
     return replace(race, **changes)
 
@@ -46,18 +47,18 @@ CHECK = make_race(
     item_key="['a, b: 100%']", kind="check-then-act",
     severity="atomicity violation", confirmation="confirmed: 2 updates lost in a re-run", confirmed=True, count=1,
     second=make_access(
-        verb="popleft", text="self.jobs", augmented=False, operator="", started=(), thread="MainThread", stack=(),
+        verb="popleft", text="self.jobs", lines=(8, 9), operator="", started=(), thread="MainThread", stack=(),
         place=frame("pool.py:9", "Pool.take", "return self.jobs.popleft()"),
         pause=Spot(path=f"{ROOT}/pool.py", line=9, column=15, op="method"),
         partner=Spot(path=f"{ROOT}/pool.py", line=8, column=11, op="size", source="if self.jobs:")),
     pattern="Each step is fine by itself, together they are not.", missing="No lock is held at any of the 2 places.",
-    repair="Hold one lock around the check and the act together: pool.py:9 and bank.py:14.")
+    repair="Hold one lock over pool.py:8-9 and bank.py:14.")
 FLAG = make_race(
     ident="f1a9f1a9f1a9", variable="Worker.stopped", base="Worker.stopped", name="Worker.stopped",
     kind="unsynchronised read/write",
     severity="note", rule="flag", count=1, missing="m", repair="r",
     pattern="A flag is stored as a constant and tested.",
-    first=make_access(verb="read", stack=(), augmented=False, operator=""))
+    first=make_access(verb="read", stack=(), operator=""))
 HIDDEN = make_race(ident="51de51de51de", variable="Stats.hits", base="Stats.hits", name="Stats.hits",
                    reason="an estimate is enough")
 

@@ -13,7 +13,7 @@ from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
 from gilscope.toolkit.race.report.settings import Suppression
-from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import frame, make_access
@@ -62,7 +62,7 @@ def test_the_missing_lock_is_told_by_all_places_of_the_variable(program):
     assert len(races) == 3
     assert {race.missing for race in races} == {"3 of 4 places hold Ledger.lock; ledger.py:16 does not."}
     assert {race.variable for race in races} == {"Ledger.counts['the']"}
-    assert all("Ledger.lock in ledger.py:16, too" in race.repair for race in races)
+    assert all("Hold Ledger.lock over ledger.py:16, too" in race.repair for race in races)
 
 
 def test_processes_of_one_run_are_merged(program, tmp_path):
@@ -266,19 +266,40 @@ def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
     assert sentences.missing_lock(found, b, c, "process 1").sentence == "2 of 3 places hold A.lock; c.py:1 does not."
 
 
-@pytest.mark.parametrize(("kind", "part", "expected"), [
-    ("lost update", "attr", "Hold one lock from the read to the write: bank.py:14."),
-    ("check-then-act", "item", "Use one atomic step (`dict.setdefault`, `dict.pop(key, None)`), or hold one lock"),
-    ("check-then-act", "structure", "Act and catch the failure (IndexError, KeyError, queue.Empty), use queue.Queue"),
-    ("check-then-act", "attr", "Hold one lock around the check and the act together"),
-    ("iteration during change", "structure", "Loop over a copy made under one lock (`list(...)`)"),
-    ("torn multi-step write", "attr", "Hold one lock around all steps of the write"),
-    ("unsynchronised read/write", "iterator", "Give each thread its own iterator"),
-    ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
+@pytest.mark.parametrize(("kind", "part", "remedy", "expected"), [
+    ("lost update", "attr", None, "Hold one lock over bank.py:12-14."),
+    ("check-then-act", "item", "dict.setdefault",
+     "Use `dict.setdefault` in place of check and store, or hold one lock over bank.py:12-14."),
+    ("check-then-act", "structure", "ValueError",
+     "Act without the check and catch ValueError, or hold one lock over bank.py:12-14."),
+    ("check-then-act", "attr", None, "Hold one lock over bank.py:12-14."),
+    ("iteration during change", "structure", None,
+     "Loop over a copy made under one lock (`list(...)`), and hold one lock for the change, too: bank.py:12-14."),
+    ("torn multi-step write", "attr", None, "Hold one lock over bank.py:12-14."),
+    ("unsynchronised read/write", "iterator", None,
+     "Give each thread its own iterator, hand items out through queue.Queue, or hold one lock around `next`."),
+    ("unsynchronised read/write", "attr", None,
+     "Hold one lock over bank.py:12-14, or pass the value on through queue.Queue, Event or join."),
 ])
-def test_the_repair_is_that_of_the_kind(kind, part, expected):
-    side = make_access(augmented=False, operator="")
-    assert sentences.repair(kind, part, side, side, NO_LOCK).startswith(expected)
+def test_the_repair_is_that_of_the_kind(kind, part, remedy, expected):
+    side = make_access(lines=(12, 14), operator="")
+    assert sentences.repair(RaceKind(kind), part, side, side, NO_LOCK, remedy and Remedy(remedy)) == expected
+
+
+def test_lines_that_hold_the_lock_already_are_left_out_of_the_repair_only_if_they_are_one():
+    whole, split = make_access(lines=(9, 9)), make_access(lines=(12, 14))
+    for held, expected in ((whole, "Hold Bank.lock over bank.py:12-14, too."),
+                           (split, "Hold Bank.lock over bank.py:9 and 12-14.")):
+        other = split if held is whole else whole
+        advice = sentences.LockAdvice("", "Bank.lock", (other,))
+        assert sentences.repair(RaceKind.LOST_UPDATE, "attr", held, other, advice, None) == expected
+
+
+@pytest.mark.parametrize("lines", [(8, 14), (8, 8)])
+def test_the_pattern_names_the_test_and_the_act(lines):
+    act, checked = make_access(lines=(14, 14)), make_access(lines=lines)
+    said = sentences.pattern("check-then-act", "order", "attr", act, checked, None)
+    assert ("between the test in line 8 and the act in line 14." in said) == (lines == (8, 14))
 
 
 def test_the_pattern_names_the_operator():
@@ -287,6 +308,6 @@ def test_the_pattern_names_the_operator():
 
 
 def test_the_pattern_of_a_split_update_names_both_lines():
-    side = make_access(augmented=False, operator="", partner=make_access().pause, place=frame("bank.py:16", "f"))
+    side = make_access(operator="", partner=make_access().pause, place=frame("bank.py:16", "f"))
     said = sentences.pattern("lost update", "span", "attr", side, side, None)
     assert "read in line 14 is written back in line 16" in said

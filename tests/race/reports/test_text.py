@@ -2,11 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from gilscope.toolkit.race.report import sentences, text
-from gilscope.toolkit.race.report.sentences import LockAdvice
-from gilscope.toolkit.race.terms import RaceKind
+from gilscope.toolkit.race.report import text
 from tests.race.fakes.report import FLAG, frame, make_access, make_race, make_report
 
 SITE = "/venv/lib/python3.13/site-packages"
@@ -25,7 +21,7 @@ def web_access(line, *, thread="Thread-1", **changes):
     started = (frame("/usr/lib/python3.13/concurrent/futures/thread.py:176", "submit"),
                frame("load.py:14", "<module>", "pool.map(client)"))
     return make_access(thread=thread, place=frame(f"service.py:{line}", "count", f"line {line}"), stack=stack,
-                       started=started, **changes)
+                       lines=(line, line), started=started, **changes)
 
 
 def web_race(base, line, other=None, **changes):
@@ -74,9 +70,8 @@ def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once(
     listed = said.partition("\nRepairs\n")[2].splitlines()
     assert listed[:4] == [
         "  hits  service.py:16, 17, 18",
-        ("      Hold one lock at all of these places, from each read to the write that depends on it: "
-         "service.py:16, 17 and 18."),
-        "  orders  service.py:23", "      Hold one lock: service.py:23."]
+        "      Hold one lock over service.py:16, 17 and 18.", "  orders  service.py:23",
+        "      Hold one lock: service.py:23."]
 
 
 def test_items_of_one_container_are_one_variable_and_each_is_named():
@@ -110,15 +105,6 @@ def test_long_report_keeps_to_its_lines_and_lists_every_variable():
     hidden = 12 - said.count("DATA RACE")
     assert f"  {hidden} variables with races are in this list alone" in said
     assert shown(*races, stacks=True).count("DATA RACE") == 12
-
-
-@pytest.mark.parametrize(("updated", "augmented", "atomic_step"), [
-    (False, False, True), (True, False, False), (False, True, False)])
-def test_setdefault_is_no_repair_for_a_counter(updated, augmented, atomic_step):
-    side = make_access(augmented=augmented)
-    said = sentences.repair(RaceKind.CHECK_THEN_ACT, "item", side, side, LockAdvice("", None), updated=updated)
-    assert said.startswith("Use one atomic step") == atomic_step
-    assert ("around the check, the act and the update" in said) != atomic_step
 
 
 def test_clean_report_says_what_was_watched():

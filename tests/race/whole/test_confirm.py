@@ -272,25 +272,25 @@ def spot(line, op="attr_update"):
     return Spot(path="/p.py", line=line, column=4, op=op)
 
 
-def access(verb, line, *, partner=None, augmented=False):
+def access(verb, line, *, partner=None, operator=""):
     place = Frame(path="/p.py", line=line, function="f")
     return Access(thread="T", verb=verb, place=place, stack=(), started=(), locks=(), text="x", pause=spot(line),
-                  partner=spot(partner) if partner else None, augmented=augmented)
+                  partner=spot(partner) if partner else None, lines=(line, line), operator=operator)
 
 
 def race(kind, first, second):
-    return Race(ident="i", variable="x", base="x", name="x", kind=kind, severity="race", rule=None, first=first,
-                second=second, count=1, pattern="", missing="", repair="")
+    return Race(ident="i", variable="x", base="x", name="x", kind=kind, severity="race", rule=None, remedy=None,
+                first=first, second=second, count=1, pattern="", missing="", repair="")
 
 
 @pytest.mark.parametrize(("found", "question", "roles"), [
-    (race("lost update", access("write", 1, augmented=True), access("write", 1, augmented=True)), LOST,
+    (race("lost update", access("write", 1, operator="+="), access("write", 1, operator="+=")), LOST,
      {1: FIRST | SECOND | READS | WRITES}),
     (race("lost update", access("read", 1, partner=2), access("write", 2, partner=1)), LOST,
      {1: FIRST | READS, 2: SECOND | WRITES}),
     (race("lost update", access("write", 5), access("write", 2, partner=1)), LOST,
      {5: FIRST | WRITES, 2: SECOND | WRITES, 1: READS}),
-    (race("check-then-act", access("write", 2, partner=1, augmented=True), access("read", 1, partner=2)), PASSED,
+    (race("check-then-act", access("write", 2, partner=1, operator="+="), access("read", 1, partner=2)), PASSED,
      {2: FIRST | WRITES, 1: SECOND | READS}),
     (race("check-then-act", access("write", 2), access("write", 3)), MET, {2: FIRST | WRITES, 3: SECOND | WRITES}),
     (race("unsynchronised read/write", access("read", 1), access("write", 2)), MET, {1: FIRST, 2: SECOND | WRITES}),

@@ -133,7 +133,7 @@ def make_plan(race: Race) -> Plan:
         _add(places, side.pause, role)
         if side in iterates:
             _add(places, side.pause, ITERATES)
-        elif race.kind in SPANS or side.augmented:
+        elif race.kind in SPANS or side.operator:
             _add_span(places, side, race.kind)
         elif side.verb != "read":
             _add(places, side.pause, WRITES)
@@ -143,7 +143,7 @@ def make_plan(race: Race) -> Plan:
 
 
 def _add_span(places: dict[Place, int], side: Access, kind: RaceKind) -> None:
-    if side.augmented and kind != RaceKind.CHECK_THEN_ACT:   # there the span begins at the check before it
+    if side.operator and kind != RaceKind.CHECK_THEN_ACT:   # there the span begins at the check before it
         _add(places, side.pause, READS | WRITES)
     elif side.verb == "read":
         _add(places, side.pause, READS)

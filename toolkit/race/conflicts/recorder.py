@@ -18,7 +18,7 @@ from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
 from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.spool import Spool
-from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Severity
+from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Remedy, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ class Recorder:
         severity = Severity.SUPPRESSED if suppressed else classification.severity
         written = self._written.get(entry)
         if written is None or severity.rank < written.rank:
-            record = self._record(entry, name, classification, severity, sort=sort, part=part, owner=id(owner),
+            record = self._record(entry, name, classification, severity, sort=sort, part=part, owner=owner,
                                   sides=(first, second), accesses=(raw_first, raw_second), suppressed=suppressed)
             self._written[entry] = severity      # threads that get here together each write it; the report merges them
             self._spool.write(record)
@@ -226,19 +226,21 @@ class Recorder:
         return found
 
     def _record(self, entry: RaceKey, name: VariableName, classification: Classification, severity: Severity,  # noqa: PLR0913 - the parts of one record
-                *, sort: str, part: str, owner: int, sides: tuple[ConflictSide, ConflictSide],
+                *, sort: str, part: str, owner: Any, sides: tuple[ConflictSide, ConflictSide],
                 accesses: tuple[RawAccess, RawAccess], suppressed: list[SiteInfo]) -> dict[str, Plain]:
-        first, second = (self._access(side, access) for side, access in zip(sides, accesses, strict=True))
+        first, second = (self._access(side, access, other)
+                         for side, access, other in zip(sides, accesses, reversed(sides), strict=True))
         return {
             "t": "race", "section": entry.section, "variable": name.text,
-            "base": name.base, "owner": owner, "name": name.name, "item_key": name.item_key,
+            "base": name.base, "owner": id(owner), "name": name.name, "item_key": name.item_key,
             "kind": entry.kind, "severity": severity.value,
             "rule": classification.rule, "sort": sort, "part": part,
+            "remedy": self._remedy(entry.kind, owner, *sides),
             "places": [list(place) for place in entry.places], "first": first, "second": second,
             "reasons": [[self._sources.path(site.path), site.line, site.note or ""] for site in suppressed],
         }
 
-    def _access(self, side: ConflictSide, access: RawAccess) -> dict[str, Plain]:
+    def _access(self, side: ConflictSide, access: RawAccess, other: ConflictSide) -> dict[str, Plain]:
         thread, started = self._describe_thread(side.thread)
         site = side.site
         place = (site.path, site.line, site.function)
@@ -248,7 +250,7 @@ class Recorder:
             "started": [self._frame(frame) for frame in _own(started)],
             "locks": [self._locks.describe(uid) for uid in access[4]],
             "text": site.text, "op": site.op, "operator": site.operator,
-            "column": site.column, "partner": self._partner(side),
+            "column": site.column, "lines": list(self._lines(side, other)), "partner": self._partner(side),
         }
 
     def _partner(self, side: ConflictSide) -> list[Plain] | None:
@@ -259,6 +261,34 @@ class Recorder:
             writers = self._sites.writers(side.number)
             return self._spot(writers[0]) if writers else None
         return self._spot(side.site.partners[0]) if side.site.partners else None
+
+    def _lines(self, side: ConflictSide, other: ConflictSide) -> tuple[int, int]:
+        """Return the lines from the first read or test of the side's function to the last act that depends on it."""
+        acts = self._acts(side, other)
+        numbers = acts | {partner for number in acts for partner in self._sites[number].partners} | {side.span} - {-1}
+        # A read that follows the act sees what one lock over test and act leaves behind.
+        if side.kind != AccessKind.READ or not follows_act(side.number, other.number, self._sites):
+            numbers.add(side.number)
+        lines = [site.line for number in numbers if (site := self._sites[number]).path == side.site.path
+                 and site.function == side.site.function]
+        return min(lines), max(lines)
+
+    def _remedy(self, kind: str, owner: Any, first: ConflictSide, second: ConflictSide) -> str | None:
+        """Return the atomic step that can replace each check and its act, None if there is none or they differ."""
+        if kind != RaceKind.CHECK_THEN_ACT:
+            return None
+        acts = [self._sites[number] for number in self._acts(first, second) | self._acts(second, first)]
+        found = {_remedy_of(act, owner, self._sources) for act in acts if act.flags & Flag.GUARD}
+        remedy = found.pop() if len(found) == 1 else None
+        return None if remedy is None else remedy.value
+
+    def _acts(self, side: ConflictSide, other: ConflictSide) -> set[int]:
+        """Return the numbers of the writes that the side is part of."""
+        if side.kind != AccessKind.READ:
+            return {side.number}
+        if follows_act(side.number, other.number, self._sites):
+            return {other.number}
+        return set(self._sites.writers(side.number))
 
     def _spot(self, number: int) -> list[Plain]:
         site = self._sites[number]
@@ -283,6 +313,27 @@ def _stays(context: ConflictContext) -> bool:
     """Return True if the store changes nothing, or the values are unknown."""
     unknown = context.value is NO_VALUE or older_than_both(context)
     return unknown or safe_inspection.same(context.value, context.present)
+
+
+# What an act raises if its check was outdated, by the class of the container and the method.
+FAILURES = {
+    **dict.fromkeys([("list", "pop"), ("deque", "pop"), ("deque", "popleft")], Remedy.INDEX_ERROR),
+    **dict.fromkeys([("list", "remove"), ("deque", "remove")], Remedy.VALUE_ERROR),
+    **dict.fromkeys([("set", "pop"), ("set", "remove"), ("dict", "popitem")], Remedy.KEY_ERROR),
+    **dict.fromkeys([("Queue", "get"), ("Queue", "get_nowait")], Remedy.EMPTY),
+    **dict.fromkeys([("Queue", "put"), ("Queue", "put_nowait")], Remedy.FULL),
+}
+
+
+def _remedy_of(act: SiteInfo, owner: Any, sources: SourceFiles) -> Remedy | None:
+    """Return the atomic step that can replace an act on a container and its check, or None."""
+    bases = [base.__name__ for base in safe_inspection.mro(type(owner))]
+    if "dict" in bases and not is_module_dict(owner):
+        if act.flags & Flag.DELETE or (act.op, act.key) == ("method", "pop"):
+            return Remedy.POP
+        if act.op == "item_write" and sources.stores_default(act):
+            return Remedy.SETDEFAULT
+    return next((FAILURES[base, act.key] for base in bases if (base, act.key) in FAILURES and act.op == "method"), None)
 
 
 VERBS = {

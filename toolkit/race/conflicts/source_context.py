@@ -27,6 +27,7 @@ FAILURES = frozenset({
     "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
     "Exception", "BaseException",
 })
+EMPTY = frozenset({"dict", "list", "set", "deque", "OrderedDict", "Counter"})    # without arguments
 TOLERANT = frozenset({"discard", "setdefault"})    # methods that work whatever the check found
 
 
@@ -99,6 +100,14 @@ class SourceFiles:
             return NO_VALUE if stored is None else ast.literal_eval(stored)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return NO_VALUE
+
+    def stores_default(self, site: SiteInfo) -> bool:
+        """Return True if the site stores a constant or an empty container, which costs nothing to make."""
+        stored = self.stored(site)
+        if isinstance(stored, ast.Call):
+            empty = isinstance(stored.func, ast.Name) and stored.func.id in EMPTY and not stored.keywords
+            return empty and not stored.args
+        return self.literal(site) is not NO_VALUE
 
     def in_loop_of(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if `write` is in the body of the while loop that `read` decides about."""

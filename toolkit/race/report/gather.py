@@ -148,6 +148,7 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
     lock = sentences.missing_lock(_locksets(gathered, record.base), first, second, process)
     updated = any(other.base == record.base and other.kind == RaceKind.LOST_UPDATE
                   and other.severity is not Severity.NOTE for _, other in gathered.records.values())
+    remedy = None if updated else record.remedy    # an atomic step for the check repairs no lost update
     race = Race(
         ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
         kind=record.kind,
@@ -155,7 +156,7 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
         first=first, second=second, count=max(1, gathered.counts.get(key, 1)), section=record.section,
         pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
         missing=lock.sentence,
-        repair=sentences.repair(record.kind, record.part, first, second, lock, updated=updated),
+        repair=sentences.repair(record.kind, record.part, first, second, lock, remedy), remedy=remedy,
         reason=_reason(record),
     )
     if record.severity is not Severity.DOUBT:
@@ -194,7 +195,7 @@ def _access(record: SideRecord) -> Access:
         locks=tuple(HeldLock(uid=lock.uid, name=lock.name, taken=_frame((*lock.at[0], "")) if lock.at else None)
                     for lock in record.locks),
         pause=Spot(path=place.path, line=place.line, column=record.column, op=record.op, source=place.source),
-        partner=_spot(record.partner), augmented=bool(record.operator), operator=record.operator,
+        partner=_spot(record.partner), lines=record.lines, operator=record.operator,
     )
 
 

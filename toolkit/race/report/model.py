@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.terms import GapReason, RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
+from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy, Severity  # noqa: TC001  read from the hints, as for the schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Access:
     text: str                      # the accessed expression
     pause: Spot
     partner: Spot | None           # for a write, the read it depends on; for a read, the write that depends on it
-    augmented: bool = False
+    lines: tuple[int, int]         # from the first read or test to the last act that depends on it, in its function
     operator: str = ""             # of an augmented assignment, such as "+="
 
 
@@ -80,6 +80,7 @@ class Race:
     first: Access
     second: Access
     count: int                     # conflicts at these places, at least 1
+    remedy: Remedy | None          # the one atomic step that can replace check and act; None: only a lock helps
     pattern: str                   # sentences
     missing: str
     repair: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.terms import GapReason, RaceKind, Severity  # noqa: TC001  from_plain reads the hints
+from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy, Severity  # noqa: TC001  from_plain reads the hints
 from gilscope.toolkit.records import DamagedError, from_plain
 
 FunctionPlace = tuple[str, int, str]         # path, line, function
@@ -53,6 +53,7 @@ class SideRecord:
     op: str
     operator: str       # of an augmented assignment, such as "+="; "" of any other access
     column: int
+    lines: tuple[int, int]
     partner: SpotRecord | None
 
 
@@ -71,6 +72,7 @@ class RaceRecord:
     rule: str | None
     sort: str
     part: str
+    remedy: Remedy | None
     places: tuple[FunctionPlace, FunctionPlace]
     first: SideRecord
     second: SideRecord

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
-from gilscope.toolkit.race.terms import GapReason, RaceKind
+from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy
 from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
@@ -25,9 +25,13 @@ RULES = {
     "presence": "The check asks for a key that nobody takes away: only what is stored under it changes.",
     "idempotent": "The check decides nothing but adding an element that is then there in any case.",
 }
-ALTERNATIVES = {
-    "item": "Use one atomic step (`dict.setdefault`, `dict.pop(key, None)`), or hold",
-    "structure": "Act and catch the failure (IndexError, KeyError, queue.Empty), use queue.Queue, or hold",
+REMEDIES = {
+    Remedy.SETDEFAULT: "Use `dict.setdefault` in place of check and store",
+    Remedy.POP: "Use `dict.pop(key, None)` in place of check and removal",
+    **{error: f"Act without the check and catch {error}" for error in (
+        Remedy.INDEX_ERROR, Remedy.KEY_ERROR, Remedy.VALUE_ERROR)},
+    Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
+    Remedy.FULL: "Use `put_nowait` without the check and catch queue.Full",
 }
 
 
@@ -50,7 +54,7 @@ def _course(kind: RaceKind, part: str, first: Access, second: Access) -> str:
         case RaceKind.LOST_UPDATE:
             return _lost(first, second)
         case RaceKind.CHECK_THEN_ACT:
-            return f"{_checked(first, second)} may no longer hold when the act that it decides on is done."
+            return _checked(first, second)
         case RaceKind.TORN_WRITE:
             return "The write takes several steps: the other thread can come between them and see or leave a mixture."
         case RaceKind.ITERATION:
@@ -72,11 +76,10 @@ def _lost(first: Access, second: Access) -> str:
 
 
 def _checked(first: Access, second: Access) -> str:
-    for side in (first, second):
-        spot = side.partner if side.verb != "read" else side.pause
-        if spot is not None:
-            return f"What line {spot.line} of {os.path.basename(spot.path)} found"
-    return "What was found"
+    side = max((second, first), key=lambda each: each.lines[1] - each.lines[0])
+    test, act = side.lines
+    between = f"in line {test}" if test == act else f"in line {test} and the act in line {act}"
+    return f"Another thread can change it between the test {between}{' and its act' * (test == act)}."
 
 
 class LockAdvice(NamedTuple):
@@ -139,9 +142,7 @@ def _joined(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
 
 
-def repair(  # noqa: PLR0911 - a sentence for each kind
-    kind: RaceKind, part: str, first: Access, second: Access, lock: LockAdvice, *, updated: bool = False,
-) -> str:
+def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockAdvice, remedy: Remedy | None) -> str:
     """Return the sentence on the repair, in terms of these places.
 
     Args:
@@ -150,26 +151,23 @@ def repair(  # noqa: PLR0911 - a sentence for each kind
         first: One side.
         second: The other side.
         lock: The lock to hold, and the accesses that lack it.
-        updated: True if updates of the same variable are lost, too: an atomic step for the check does not repair them.
+        remedy: The atomic step that can replace check and act, if there is one.
     """
-    name = lock.name or "one lock"
-    lacking = _places(lock.lacking)
-    places = _places((first, second))
-    if kind == RaceKind.CHECK_THEN_ACT and part == "item" and (updated or first.augmented or second.augmented):
-        return (f"Hold {name} around the check, the act and the update of the value: {places}. `dict.setdefault` would "
-                "repair only the check.")
-    if kind == RaceKind.CHECK_THEN_ACT:
-        return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
-    if kind == RaceKind.LOST_UPDATE:
-        return f"Hold {name} from the read to the write{f' in {lacking}, too' if lock.lacking else f': {places}'}."
-    if kind == RaceKind.ITERATION:
-        return f"Loop over a copy made under {name} (`list(...)`), and hold {name} for the change, too: {places}."
-    if kind == RaceKind.TORN_WRITE:
-        return f"Hold {name} around all steps of the write and around the other access: {places}."
+    held = lock.name or "one lock"
+    if kind is RaceKind.ITERATION:
+        where = line_ranges((first, second))
+        return f"Loop over a copy made under {held} (`list(...)`), and hold {held} for the change, too: {where}."
     if part == "iterator":
-        return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."
-    also = f" in {lacking}, too" if lock.lacking else f" for both accesses: {places}"
-    return f"Hold {name}{also}, or hand the value over through queue.Queue, Event or join."
+        return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {held} around `next`."
+    # A lock that is held at one line may not be held over several.
+    lacking = [side for side in (first, second) if side in lock.lacking or side.lines[0] != side.lines[1]]
+    too = ", too" if len({side.lines for side in lacking}) < len({side.lines for side in (first, second)}) else ""
+    over = f"old {held} over {line_ranges(lacking or (first, second))}{too}"
+    if kind is RaceKind.CHECK_THEN_ACT and remedy is not None:
+        return f"{REMEDIES[remedy]}, or h{over}."
+    if kind is RaceKind.UNSYNCHRONISED:
+        return f"H{over}, or pass the value on through queue.Queue, Event or join."
+    return f"H{over}."
 
 
 def repair_of_all(races: Sequence[Race]) -> str:
@@ -181,17 +179,30 @@ def repair_of_all(races: Sequence[Race]) -> str:
     sides = [side for race in races for side in (race.first, race.second)]
     names = [lock.name for side in sides for lock in side.locks]
     lock = max(names, key=names.count, default="one lock")   # the one that most accesses hold already
-    places = sorted({(os.path.basename(path), line) for side in sides for path, line in [
-        (side.place.path, side.place.line), *([(side.partner.path, side.partner.line)] if side.partner else [])]})
-    files: dict[str, list[str]] = {}
-    for file, line in places:
-        files.setdefault(file, []).append(str(line))
-    return (f"Hold {lock} at all of these places, from each read to the write that depends on it: "
-            f"{_joined([f'{file}:{_joined(lines)}' for file, lines in files.items()])}.")
+    return f"Hold {lock} over {line_ranges(sides)}."
 
 
-def _places(sides: Sequence[Access]) -> str:
-    return _joined(list(dict.fromkeys(file_and_line(side.place.path, side.place.line) for side in sides)))
+def line_ranges(sides: Sequence[Access]) -> str:
+    """Return the lines of these accesses, each from its first read or test to its last act: "bank.py:9 and 14-16"."""
+    files: dict[str, set[tuple[int, int]]] = {}
+    for side in sides:
+        files.setdefault(os.path.basename(side.place.path), set()).add(side.lines)
+    return _joined([f"{file}:{_joined([_range(*lines) for lines in _merged(found)])}" for file, found in files.items()])
+
+
+def _merged(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges in order, those that overlap as one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def lost_records(process: str) -> str:
