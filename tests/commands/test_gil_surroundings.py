@@ -193,3 +193,16 @@ def test_full_disk_is_no_end_of_the_program(size, missing, folder, tiny_disk):
     said = " ".join(done.stderr.split())
     assert f"{missing}: " in said
     assert "disk of the temporary folder (TMPDIR) is full" in said
+
+
+def test_disk_without_room_for_a_recording_is_told_as_that(folder, tiny_disk):
+    disk, full = folder / "disk", folder / "full"
+    disk.mkdir()
+    full.write_text(f'#!/bin/sh\ncat /dev/zero > {disk}/full 2> /dev/null\nexec {sys.executable} "$@"\n')
+    full.chmod(0o755)
+    done = subprocess.run([*tiny_disk, "8", str(disk), *GIL, "--once", "--build", f"full={full}", "spin.py", "2"],
+                          cwd=folder, text=True, capture_output=True, check=False, timeout=PATIENCE,
+                          env=environment(folder, TMPDIR=str(disk)))
+    assert (done.returncode, done.stdout) == (7, "done\n"), done.stderr
+    assert done.stderr == ("gilscope: nothing was recorded: no file for it could be made in the temporary folder "
+                           "(TMPDIR): No space left on device\n")

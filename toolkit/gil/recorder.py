@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import BadRecordError, read_folder
+from gilscope.toolkit.gil.records import BadRecordError, read_folder, refusal
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.units import percent
 
@@ -34,7 +34,7 @@ class Recording:
     wall: float                     # seconds
     cpu: float                      # CPU seconds of all processes that were waited for
     processes: tuple[Process, ...]  # those that ran Python; none if the shim could not be loaded
-    problem: str = ""               # why the recording cannot be read
+    problem: str = ""               # why there is none, or why it cannot be read; "" also if the shim was not loaded
 
     @property
     def free_threaded(self) -> bool:
@@ -71,6 +71,8 @@ def record(
             processes = tuple(read_folder(folder))
         except BadRecordError as error:   # the program can write into its recording
             problem = str(error)
+        if not processes and (reason := refusal(folder)):
+            problem = f"no file for it could be made in the temporary folder (TMPDIR): {reason}"
         return Recording(ended=ended, wall=wall, cpu=cpu, processes=processes, problem=problem)
 
 

@@ -6,7 +6,9 @@ CLOCK_MONOTONIC become seconds since the process's recording began.
 
 from __future__ import annotations
 
+import errno
 import operator
+import os
 import struct
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -204,6 +206,15 @@ def read_folder(folder: str | Path) -> list[Process]:
     """
     found = (read(path) for path in Path(folder).glob(f"*{SUFFIX}") if _begun(path))
     return sorted(found, key=lambda process: (process.started, process.pid))
+
+
+def refusal(folder: str | Path) -> str | None:
+    """Return why a process could not create its recording in `folder`, by the file that the shim names after the error."""
+    for path in Path(folder).glob(f"*{SUFFIX}.*"):
+        number = path.suffix[1:]
+        if number.isdecimal() and int(number) in errno.errorcode:
+            return os.strerror(int(number))
+    return None
 
 
 def _begun(path: Path) -> bool:

@@ -102,7 +102,7 @@ def _refusal(there: Recording, last_words: str) -> str | None:
         how = f"exit code {there.ended}" if there.ended > 0 else f"signal {-there.ended}"
         return f"it does not run there ({how}{': ' + last_words[:200] if last_words else ''})"
     if not there.processes:
-        return "nothing was recorded there"
+        return f"nothing was recorded there{': ' if there.problem else ''}{there.problem}"
     if there.gil_used:
         return "an extension module turns the GIL on there; `gilscope doctor` names it"
     return None

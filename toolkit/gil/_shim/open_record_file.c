@@ -45,6 +45,17 @@ static void calibrate(struct header *header)
     header->pair_ps = (now() - begin) * 1000 / TIMES;
 }
 
+/* Leave an empty file that is named after the error, which takes no room on the disk.  Return the error. */
+static int give_up(const char *path, int error)
+{
+    char name[4096 + 16];
+    snprintf(name, sizeof name, "%s.%d", path, error);
+    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0)
+        close(file);
+    return error;
+}
+
 int open_file(const char *folder, uint32_t flags)
 {
     char path[4096];
@@ -54,10 +65,10 @@ int open_file(const char *folder, uint32_t flags)
         return ENAMETOOLONG;
     struct rlimit limit;        /* growing a file beyond it kills the process */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(struct mapping))
-        return EFBIG;
+        return give_up(path, EFBIG);
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return errno;
+        return give_up(path, errno);
     struct mapping *fresh = MAP_FAILED;
     if (ftruncate(file, sizeof(struct mapping)) == 0)
         fresh = mmap(NULL, sizeof(struct mapping), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -70,7 +81,7 @@ int open_file(const char *folder, uint32_t flags)
     if (fresh == MAP_FAILED) {
         close(file);
         unlink(path);
-        return error;
+        return give_up(path, error);
     }
     struct header *header = &fresh->header;
     struct timespec real;
