@@ -113,9 +113,9 @@ def test_races_of_one_variable_are_one_thing_to_mend(seen):
     others = (replace(RACE, file="b.py"), replace(RACE, variable="sum"), replace(RACE, violation=True))
     pair = replace(RACE, kind="check-then-act", line=11, places=(replace(RACE, line=11).place, RACE.place))
     found["workload", "3.14t"] = replace(WORKED, found=(others[-1], RACE, pair, *others[:-1]))
-    both = replace(RACE, kind="lost update and check-then-act", places=(RACE.place, replace(RACE, line=11).place))
+    both = replace(RACE, kind="lost update", places=(RACE.place, replace(RACE, line=11).place))
     assert looked().found == (both, *others)
-    assert both.what == "data race on total (lost update and check-then-act, app.py:3, app.py:11)"
+    assert both.what == "data race on total (lost update, app.py:3, app.py:11)"
 
 
 def test_shared_state_is_what_the_workload_shares(seen):

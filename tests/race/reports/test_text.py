@@ -67,6 +67,7 @@ def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once(
     assert [line for line in said.splitlines() if line.startswith("DATA RACE")] == [
         "DATA RACE on hits: check-then-act", "DATA RACE on orders: lost update"]
     assert "    lost update: write at service.py:18 in count, seen 12 times" in said
+    assert "gilscope race: 3 data races on 2 variables, 1 note" in said
     listed = said.partition("\nRepairs\n")[2].splitlines()
     assert listed[:4] == [
         "  hits  service.py:16, 17, 18",

@@ -275,6 +275,9 @@ def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
     counts = [counted(races, "data race")]
     if violations:
         counts.append(counted(violations, Severity.VIOLATION))
+    variables = len({(race.section, race.base) for race in report.races})
+    if variables < len(report.races):     # the blocks above are by variable
+        counts[-1] += f" on {counted(variables, 'variable')}"
     if report.doubts:
         counts.append(counted(len(report.doubts), Severity.DOUBT))
     if report.notes:

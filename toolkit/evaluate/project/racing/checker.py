@@ -28,7 +28,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.sentences import limits
-from gilscope.toolkit.race.terms import Severity
+from gilscope.toolkit.race.terms import RaceKind, Severity
 from gilscope.toolkit.records import from_plain
 
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ def _variables(project: Project, run_site: RunSite, program: CheckedProgram, pla
 def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     """Merge the races of several runs: one for each variable in a file.
 
-    A single repair fixes all reports of a variable.  Confirmed races come first, then those that exist with the GIL,
-    and doubts come last.
+    A single repair fixes all reports of a variable; its kind is the most severe one.  Confirmed races come first, then
+    those that exist with the GIL, and doubts come last.
     """
     kinds: dict[tuple[str, str, bool, bool], list[RaceFact]] = defaultdict(list)
     for race in races:
@@ -196,7 +196,7 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
         places = in_order(place for race in same for place in race.places or (race.place,))
-        merged.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
+        merged.append(replace(first, kind=min((race.kind for race in same), key=list(RaceKind).index),
                               places=places if len(places) > 1 else ()))
     return tuple(sorted(merged, key=lambda race: (bool(race.doubt), race.violation, not race.confirmed)))
 
