@@ -12,6 +12,7 @@ import sys
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from gilscope.toolkit.builds import compile_python, fetch_source
 from gilscope.toolkit.builds import install as installing
 from gilscope.toolkit.builds.compile_python import PythonRequest, SourceTarball, build, installed, pythons_dir
+from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.builds.install import PythonInstallRequest, install
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged
 from gilscope.toolkit.errors import BuildError, UnknownNameError
@@ -225,6 +227,21 @@ def test_a_tarball_is_installed_once(home):
     assert all("built in" in line for line in install(request, lambda _: None).lines)
     again = install(request, pytest.fail)
     assert [line.split(":")[0] for line in again.lines] == ["3.99 is installed already", "3.99t is installed already"]
+
+
+@pytest.mark.parametrize("optimized", [True, False])
+def test_builds_with_and_without_optimization_are_no_pair(home, optimized, monkeypatch):
+    monkeypatch.setattr(installing, "find_builds", lambda: FoundBuilds(builds=(), problems=()))   # none of uv
+    source = SourceTarball.of(tarball(home))
+    mixed = [PythonRequest("3.99", free_threaded=False, optimize=optimized),
+             PythonRequest("3.99", free_threaded=True, optimize=not optimized)]
+    build(source, mixed, jobs=1, report=lambda _: None)
+    assert installing._already_installed(PAIR, optimize=False) == ()
+    wanted = [replace(each, optimize=True) for each in PAIR]
+    made = build(source, wanted, jobs=1, report=lambda _: None)
+    for pair, optimize in ((PAIR, False), (wanted, True)):   # released builds have PGO, too: it serves both
+        assert [line.split(": ")[1] for line in installing._already_installed(pair, optimize=optimize)] == [
+            each.executable for each in made]
 
 
 def test_of_two_installations_at_once_one_builds_and_the_other_takes_it(home):

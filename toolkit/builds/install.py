@@ -108,10 +108,10 @@ def _already_installed(pythons: Sequence[PythonRequest], *, optimize: bool) -> t
 
 def _installed_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
     ours = compile_python.installed()
-    for digest in dict.fromkeys(entry.sha256 for entry in ours):
-        found = {entry.label: entry for entry in ours if entry.sha256 == digest}
+    for digest, optimized in dict.fromkeys((entry.sha256, entry.optimized) for entry in ours):
+        found = {entry.label: entry for entry in ours if (entry.sha256, entry.optimized) == (digest, optimized)}
         entries = [found.get(each.label) for each in pythons]
-        if all(entry and (entry.optimized or not each.optimize) for entry, each in zip(entries, pythons, strict=True)):
+        if all(entries) and (optimized or not any(each.optimize for each in pythons)):
             return tuple(f"{entry.label} is installed already: {entry.executable}" for entry in entries if entry)
     from_uv = {(build.minor, build.free_threaded): build
                for build in reversed(find_builds().builds) if build.source == "uv" and not build.debug}
