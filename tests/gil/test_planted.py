@@ -80,7 +80,7 @@ def test_thread_that_stops_all_others_is_named_where_there_is_no_gil(record_unti
         worst = found.stoppers[0]
         assert worst.thread == "collect"
         assert "# here" in planted.PAUSES.splitlines()[worst.place.line - 1]
-        assert 0 < worst.longest <= worst.seconds <= found.summary.paused
+        assert 0 < worst.longest <= worst.seconds <= found.summary.paused + 1e-6     # sums of floats
         assert not found.holders or worst.place.line not in {holder.line for holder in found.holders}
 
 

@@ -209,7 +209,7 @@ def read_folder(folder: str | Path) -> list[Process]:
 
 
 def refusal(folder: str | Path) -> str | None:
-    """Return why a process could not create its recording in `folder`, by the file that the shim names after the error."""
+    """Return why a process could not create its recording in `folder`: the shim names an empty file after the error."""
     for path in Path(folder).glob(f"*{SUFFIX}.*"):
         number = path.suffix[1:]
         if number.isdecimal() and int(number) in errno.errorcode:
