@@ -240,14 +240,14 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
     assert in_short(trials=(replace(trial(0.95), far=True),)).endswith("(0.95 of the ceiling, on CPUs farther apart).")
     unnamed = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.COUNTS, doubt=Doubt.SET)
     assert in_short(judgement=unnamed, objects=(), trials=(trial(0.95, copied=("app.SCHEMA",)),)) == (
-        "3.14t: plateaus; reference counts, which objects could not be shown; with a copy of app.SCHEMA in each "
+        "3.14t: plateaus; in the way: reference counts of unknown objects; with a copy of app.SCHEMA in each "
         "thread, 2.11 times as fast (0.95 of the ceiling).")
     scales = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.HARDWARE)
     assert in_short(judgement=scales, objects=()) == (
         "3.14t: scales, as far as the hardware lets it: 2 processes reach 1.80 times the throughput of one thread.")
     judgement = slower_investigation().judgement
     assert in_short(objects=(), judgement=replace(judgement, doubt=Doubt.SET)) == (
-        "3.14t: gets slower; reference counts, which objects could not be shown.")
+        "3.14t: gets slower; in the way: reference counts of unknown objects.")
 
 
 def test_values_that_cannot_be_are_called_noise():
@@ -341,8 +341,29 @@ def test_pattern_is_told_as_compiled_anew():
         objects=(pattern,), trials=(trial(0.95),))
 
 
-def test_open_verdict_near_the_threshold_says_what_is_known():
-    near = Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.COUNTS, doubt=Doubt.NEAR)
-    text = said(judgement=near, objects=(), explained=None, without=None)
-    assert "Unsure: it reaches about 0.8 of the ceiling" in text
-    assert "Reference counts are in the way of what it loses; which objects could not be shown." in text
+OPEN = {
+    (ScalingVerdict.UNSURE, Obstacle.COUNTS, Doubt.NEAR): (
+        "reference counts", "Unsure: it reaches about 0.8 of the ceiling",
+        ("unsure, as it reaches about 0.8 of the ceiling; in the way of what it loses: reference counts of unknown "
+         "objects.")),
+    (ScalingVerdict.UNSURE, Obstacle.COLLECTOR, Doubt.DISAGREE): (
+        "garbage collector", "Unsure: measurements seconds apart give different answers",
+        "unsure, as measurements seconds apart differ; in the way of what it loses: garbage collector."),
+    (ScalingVerdict.UNSURE, Obstacle.UNKNOWN, Doubt.WIDE): ("unsure", "Unsure: the measurements differ", "unsure."),
+    (ScalingVerdict.PLATEAUS, Obstacle.UNKNOWN, Doubt.SELDOM): (
+        "unsure", "Cause unsure: neither", "plateaus; in the way: unsure."),
+    (ScalingVerdict.PLATEAUS, Obstacle.COUNTS, Doubt.SET): (
+        "reference counts", "Objects unsure: reference counts are in the way, but no small set",
+        "plateaus; in the way: reference counts of unknown objects."),
+}
+
+
+@pytest.mark.parametrize("judged", OPEN)
+def test_table_sentences_and_summary_name_one_cause_or_none(judged):
+    in_table, in_text, in_short = OPEN[judged]
+    verdict, obstacle, doubt = judged
+    changes = {"judgement": Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt), "objects": (),
+               "explained": None, "without": None}
+    assert row(slower(**changes))[-1] == in_table
+    assert in_text in said(**changes)
+    assert answer_summary(make_answer(slower_investigation(**changes))) == [f"3.14t: {in_short}"]

@@ -119,7 +119,7 @@ def test_build_that_could_not_be_measured_has_a_row_and_its_reason():
     rows = scale_values([PublicAnswer(id="f", host="here", answer=ANSWERS["function"])])["rows"]
     assert [(row["build"], row["verdict"]) for row in rows] == [
         ("3.14t", "gets slower"), ("3.15t", "unsure"), ("3.13t", "not measured")]
-    assert (rows[1]["way"], rows[1]["explained"]["text"]) == ("", ""), "an open verdict blames nothing"
+    assert (rows[1]["way"], rows[1]["explained"]["text"]) == ("unsure", ""), "an open verdict blames nothing"
 
 
 def test_values_of_an_answer_are_published_without_folders_and_fit_the_schema(tmp_path):

@@ -94,7 +94,7 @@ def _row(each: ApiCallable) -> tuple[Entry, ...]:
 
 def way_text(each: ApiCallable) -> str:
     """Return the obstacle with its objects, or why it is not known; "" for a callable that may scale."""
-    if each.outcome not in LIMITED and not (each.found and each.found.objects):
+    if each.outcome is ApiOutcome.SCALES or (each.found is None and each.outcome not in LIMITED):
         return ""
     if each.found is None:
         return "not investigated: the budget was over"

@@ -51,8 +51,9 @@ NOT_TRIED = {
 }
 FROM_CODE = UNCOPIED - {"range", PATTERN}      # types of constants
 # Doubts about the verdict, not about what is in the way.
-OPEN_WITH_OBJECTS = {Doubt.DISAGREE: "as measurements seconds apart differ",
-                     Doubt.NEAR: "as it reaches about 0.8 of the ceiling"}
+OPEN_WITH_CAUSE: dict[Doubt | None, str] = {
+    Doubt.DISAGREE: ", as measurements seconds apart differ", Doubt.NEAR: ", as it reaches about 0.8 of the ceiling"}
+UNKNOWN = "unsure"     # what is in the way, in every table, sentence and summary
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
@@ -92,7 +93,7 @@ def _row(label: str, found: ScalingInvestigation) -> tuple[Entry, ...]:
     evidence = found.evidence
     return (Entry(label), Entry(found.judgement.verdict.value), Entry(span_text(evidence.of_ceiling), LEGEND),
             Entry(span_text(evidence.speedup), LEGEND), Entry(span_text(evidence.ceiling), LEGEND),
-            Entry(_in_the_way(found)))
+            Entry(_obstacle(found)))
 
 
 def span_text(span: Span | None) -> str:
@@ -102,21 +103,12 @@ def span_text(span: Span | None) -> str:
     return f"{span.ratio:.2f}" + ("" if span.hi == float("inf") else f" [{span.lo:.2f}, {span.hi:.2f}]")
 
 
-def _in_the_way(found: ScalingInvestigation) -> str:
-    if found.judgement.verdict is ScalingVerdict.UNSURE and not found.objects:
-        return ""
-    if found.judgement.obstacle is Obstacle.UNKNOWN:
-        return "unsure"
-    return found.judgement.obstacle.value
-
-
 def blamed_text(found: ScalingInvestigation) -> str:
     """Return the obstacle with its objects, or why it is not known."""
     if found.judgement.obstacle is Obstacle.UNKNOWN:
-        return "unsure"
+        return UNKNOWN
     seen = f"; seen locked: {list_text(one.name for one in found.also)}" if found.also else ""
-    unnamed = " of unknown objects" if _lacks_objects(found) else ""
-    return f"{obstacle_text(found)}{unnamed}{seen}"
+    return f"{obstacle_text(found)}{seen}"
 
 
 def _sentences(each: BuildScaling) -> Iterator[str]:
@@ -134,11 +126,12 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
         yield ("PYTHONDONTWRITEBYTECODE is set: unset it and measure again. Without a .pyc, references to numbers, "
                "texts and tuples that the code itself makes are counted.")
     if judgement.doubt is not None:
-        # The verdict may be clear where its cause is not.
-        open_ = "Unsure" if judgement.verdict is ScalingVerdict.UNSURE else "Cause unsure"
+        # The verdict may be clear where its cause is not, and the cause where the objects are not.
+        open_ = ("Unsure" if judgement.verdict is ScalingVerdict.UNSURE else
+                 "Cause unsure" if judgement.obstacle is Obstacle.UNKNOWN else "Objects unsure")
         yield f"{open_}: {DOUBTS[judgement.doubt]}."
-        if judgement.doubt is Doubt.NEAR and _lacks_objects(found):
-            yield "Reference counts are in the way of what it loses; which objects could not be shown."
+        if judgement.verdict is ScalingVerdict.UNSURE and _lacks_objects(found):
+            yield f"In the way of what it loses: {obstacle_text(found)}."
         if judgement.doubt is Doubt.REFUSED and found.loaded.refused:
             yield f"Why: {found.loaded.refused}."
     if judgement.obstacle is Obstacle.HARDWARE and evidence.ceiling is not None:
@@ -346,21 +339,19 @@ def _in_short(each: BuildScaling) -> str:
     if found is None:
         return f"{each.label}: not measured."
     verdict = found.judgement.verdict
-    if found.judgement.doubt in OPEN_WITH_OBJECTS and found.objects:
-        return (f"{each.label}: {verdict.value}, {OPEN_WITH_OBJECTS[found.judgement.doubt]}; in the way of what it "
-                f"loses: {obstacle_text(found)}{_gain_in_short(found)}.")
+    if verdict is ScalingVerdict.UNSURE and found.judgement.obstacle is not Obstacle.UNKNOWN:
+        why = OPEN_WITH_CAUSE.get(found.judgement.doubt, "")
+        return (f"{each.label}: {verdict.value}{why}; in the way of what it loses: {obstacle_text(found)}"
+                f"{_gain_in_short(found)}.")
     if found.judgement.obstacle is Obstacle.HARDWARE and found.evidence.ceiling is not None:
         return (f"{each.label}: {verdict.value}, as far as the hardware lets it: {found.threads} processes reach "
                 f"{found.evidence.ceiling.ratio:.2f} times the throughput of one thread.")
     if verdict is ScalingVerdict.SCALES and (far := _loss_on_far_cpus(found)) is not None:
         return (f"{each.label}: {verdict.value}, but reached {far.ratio:.2f} of the ceiling while the CPUs were "
                 "farther apart.")
-    if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
-        unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
-        return f"{each.label}: {verdict.value}{unknown}."
-    way = "in the way: " if found.objects else ""
-    unnamed = ", which objects could not be shown" if _lacks_objects(found) else ""
-    return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}{unnamed}{_gain_in_short(found)}."
+    if verdict is ScalingVerdict.UNSURE or found.judgement.obstacle is Obstacle.NONE:
+        return f"{each.label}: {verdict.value}."
+    return f"{each.label}: {verdict.value}; in the way: {obstacle_text(found)}{_gain_in_short(found)}."
 
 
 def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
@@ -385,7 +376,13 @@ def _lacks_objects(found: ScalingInvestigation) -> bool:
     return found.judgement.obstacle is Obstacle.COUNTS and not found.objects
 
 
+def _obstacle(found: ScalingInvestigation) -> str:
+    obstacle = found.judgement.obstacle
+    return UNKNOWN if obstacle is Obstacle.UNKNOWN else obstacle.value
+
+
 def obstacle_text(found: ScalingInvestigation) -> str:
     """Return the obstacle, with the names of the objects if they are known."""
-    names = f" of {', '.join(one.name for one in found.objects)}" if found.objects else ""
-    return f"{found.judgement.obstacle.value}{names}"
+    names = (f" of {', '.join(one.name for one in found.objects)}" if found.objects else
+             " of unknown objects" if _lacks_objects(found) else "")
+    return f"{_obstacle(found)}{names}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.scale.api import LIMITED
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
-from gilscope.toolkit.scale.judgement import LOST, Obstacle
+from gilscope.toolkit.scale.judgement import LOST, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.report import blamed_text, span_text
 from gilscope.toolkit.site.page_values import document_values, shown
@@ -64,7 +64,7 @@ def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
         if (found := build.found) is None:
             yield _row(each, subject, build.label, "not measured", None)
             continue
-        way = blamed_text(found) if _blames(found) else ""
+        way = "" if found.judgement.verdict is ScalingVerdict.SCALES else blamed_text(found)
         yield _row(each, subject, build.label, found.judgement.verdict.value, found.evidence) | _of_cause(found, way)
     for module in each.answer.apis:
         for one in module.found.callables if module.found else ():
