@@ -27,6 +27,8 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run l
 
 # Most tests that store runs name the folder; tests/store/test_folders.py tests the default.
 os.environ["GILSCOPE_RESULTS"] = "results"
+# Tests run beside each other, and take the cores from each other.
+os.environ["GILSCOPE_STARVED"] = "measure"
 
 # `gilscope race` says a word more where it is set; what programs print is compared.
 os.environ.pop("CI", None)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from gilscope.toolkit.measure.run_status import read_status
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
-from tests.measure.children import MARK, USERCODE, gil_on, still_alive
+from tests.measure.children import MARK, USERCODE, busy_cores, gil_on, still_alive
 from tests.patience import PATIENCE, wait_until
 
 
@@ -156,6 +157,29 @@ def test_run_that_is_complete_can_have_more_rounds(folder):
     code, _, err = folder.call("run", "--resume", "more", "--rounds", "3")
     assert code == 0, err
     assert set(map(tuple, rounds_of(folder.run("more")).values())) == {(0, 1, 2)}
+
+
+@pytest.mark.slow
+def test_run_beside_busy_programs_stops_names_them_and_can_go_on(folder):
+    folder.module("work", """
+        def divisors(n):
+            return sum(d for d in range(1, n) if n % d == 0)
+    """)
+    work = ("work:divisors", "--payload", "300000", "--tasks", "4", "--models", "processes-forkserver")
+    with busy_cores() as name:
+        code, out, err = folder.call("run", *work, "--build", f"host={sys.executable}", "--quick", "--workers", "2",
+                                     "--rounds", "5", "--label", "busy", GILSCOPE_STARVED="")
+    assert (code, out) == (3, ""), err
+    before, after = re.findall(r"now: (.*)", err)   # before the first round, and at the end
+    assert name in before
+    assert name in after
+    assert err.endswith("gilscope run --resume busy --wait-quiet\n")
+    run = folder.run("busy")
+    assert (run.stopped, run.rounds_done) == ("starved", 2)
+    assert "starved" in folder.call("report", "busy")[1]
+    code, _, err = folder.call("run", "--resume", "busy")   # as others may still be busy here, they do not stop it
+    assert code == 0, err
+    assert folder.run("busy").rounds_done == 5
 
 
 def test_dry_run_writes_nothing(folder):

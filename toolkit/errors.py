@@ -48,6 +48,12 @@ class BuildError(ToolkitError):
     exit_code = 3
 
 
+class StarvedError(ToolkitError):
+    """Other programs used the cores that a measurement needs. Exit code 3."""
+
+    exit_code = 3
+
+
 class SaveError(ToolkitError):
     """Results cannot be written: the disk is full, or the folder is gone. Exit code 3."""
 

@@ -13,8 +13,10 @@ from typing import Any, Final, Literal
 FIRST_LOOK = 4    # rounds before the first interim look at a run: fewer hardly ever suffice for a verdict
 MOST_LOOKS = 20   # interim looks at a run, over all of its sessions: the error budget of the last look allows no more
 # The reasons why a run ended.  "answered": every answer was clear; "failures": no cell was left that could deliver a
-# value; "killed": the run is stored as "running", but no process is writing it.
-RunEnd = Literal["rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed"]
+# value; "starved": other programs used the cores; "killed": the run is stored as "running", but no process is writing
+# it.
+RunEnd = Literal[
+    "rounds", "budget", "answered", "resolution", "failures", "starved", "interrupted", "running", "killed"]
 # How a measured process failed.  Only the trial of a function stores "refused" and "unavailable".
 FailureKind = Literal[
     "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting", "refused", "unavailable"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.commands.run import running
+from gilscope.toolkit.commands.run import measuring, running
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.cells import Selection
 from gilscope.toolkit.measure.child.spec import UserTarget
@@ -17,8 +17,9 @@ from tests.fakes import RunMaker
 SETTINGS = Settings(rounds=5, values=2, warmups=0, min_seconds=0.01, timeout=1.0, budget=None, resolution=None, seed=0)
 
 
-def warnings(monkeypatch, *, others, rounds=5, workers=2, cores=2):
+def warnings(monkeypatch, *, others, rounds=5, workers=2, cores=2, programs=""):
     monkeypatch.setattr(running, "others_now", lambda: others)
+    monkeypatch.setattr(running, "busy_programs", lambda: programs)
     monkeypatch.setattr(running, "usable_cores", lambda: cores)
     monkeypatch.setattr(running, "allowed_cpus", lambda: cores)
     return list(running._warnings(replace(SETTINGS, rounds=rounds), workers))
@@ -31,8 +32,10 @@ def test_too_few_rounds_are_said_to_tell_nothing(monkeypatch, rounds, told):
 
 
 def test_busy_machine_is_told_before_the_first_value(monkeypatch):
-    (said,) = warnings(monkeypatch, others=1.2)
-    assert "other programs use 1.2 of 2 cores now, so 2 workers will not get" in said
+    (said,) = warnings(monkeypatch, others=1.2, programs="make (process 9: 1.2 cores)")
+    assert "as other programs use 1.2 of 2 cores now: make (process 9: 1.2 cores). End them" in said
+    (said,) = warnings(monkeypatch, others=1.2)   # of another container
+    assert "as other programs use 1.2 of 2 cores now. End them" in said
 
 
 @pytest.mark.parametrize("seen", [
@@ -40,6 +43,22 @@ def test_busy_machine_is_told_before_the_first_value(monkeypatch):
 ])
 def test_machine_with_room_is_not_worth_a_word(monkeypatch, seen):
     assert warnings(monkeypatch, **seen) == []
+
+
+@pytest.mark.parametrize(("changes", "command"), [
+    ({"rounds_done": 2}, "gilscope run --resume x"),
+    ({"rounds_done": 5}, "gilscope run --resume x --rounds 10"),   # it has the rounds that it was to have
+])
+def test_starved_run_names_the_command_that_goes_on(changes, command):
+    run = replace(RunMaker(rounds=5).run(("b",), label="x"), **changes)
+    said = measuring._starved_text(run, 5)
+    assert said.endswith(
+        f"go on with: {command}. To let gilscope wait until the cores are idle: {command} --wait-quiet")
+
+
+def test_starved_comparison_is_repeated():
+    run = replace(RunMaker(rounds=5).run(("b",), label="x"), options={measuring.AGAIN: ["a", "b"]})
+    assert measuring._starved_text(run, 5).endswith("End them, and repeat the command")
 
 
 def test_run_does_not_go_on_with_another_function(tmp_path):

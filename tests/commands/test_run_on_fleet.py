@@ -27,7 +27,7 @@ def parsed(*words):
 @pytest.mark.parametrize("words", [
     (),
     ("primes", "sleep", "--builds", "3.14,3.14t", "--models", "threads,processes", "--workers", "1,2,4"),
-    ("--quick", "--strict", "--seed", "7", "--build", "mine=/opt/venv/bin/python"),
+    ("--quick", "--strict", "--wait-quiet", "--seed", "7", "--build", "mine=/opt/venv/bin/python"),
     ("--rigorous", "--rounds", "12", "--budget", "90s", "--resolution", "2.5%", "--timeout", "5m", "--size", "large"),
     ("countdown", "--task-length", "250us,1ms,10s", "--phases", "both", "--with", "numpy>=2", "--with", "attrs"),
     ("mine:work", "--payload", "-1", "--tasks", "3", "--check", "mine:check", "--kind", "io"),
@@ -59,6 +59,7 @@ def test_what_a_requirements_file_lists_is_told(tmp_path):
 
 def test_a_run_that_goes_on_is_told_how_far():
     assert words_to_go_on(parsed("--resume", "x", "--rounds", "9")) == ("--rounds=9",)
+    assert words_to_go_on(parsed("--resume", "x", "--wait-quiet")) == ("--wait-quiet",)
     assert words_to_go_on(parsed("--resume", "x")) == ()
 
 

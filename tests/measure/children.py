@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import uuid
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
@@ -97,3 +99,15 @@ def _marked(mark):
         except OSError:
             continue   # it ended meanwhile, or is somebody else's
     return found
+
+
+@contextmanager
+def busy_cores():
+    """Use every core, twice over, and yield the name of the program that does."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * usable_cores())]
+    try:
+        yield Path(f"/proc/{others[0].pid}/comm").read_text(encoding="utf-8").strip()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

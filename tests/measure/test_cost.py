@@ -6,14 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.measure.child import cell as child
 from gilscope.toolkit.measure.child import other_load as noise
 from gilscope.toolkit.measure.child import trial
@@ -29,7 +27,7 @@ from gilscope.toolkit.measure.child.turns import NoTurns
 from gilscope.toolkit.measure.settings import CoreDemands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
-from tests.measure.children import THREADS, make_spec, measure, target
+from tests.measure.children import THREADS, busy_cores, make_spec, measure, target
 from tests.patience import wait_until
 
 HOARD = 60 * 2**20   # bytes that each worker holds
@@ -316,17 +314,6 @@ def test_queue_beside_a_trials_calls_is_not_taken_from_them(tmp_path, monkeypatc
     subject = SimpleNamespace(payloads=[None, None], check=lambda _results: None)
     seen = trial._calls(make_spec(tmp_path, target("waiting:compute")), subject, queue.compute)
     assert seen["demand"] == 1.0
-
-
-@contextmanager
-def busy_cores():
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(usable_cores())]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
 
 
 def test_task_that_waits_is_not_starved_by_whoever_uses_the_cores(tmp_path):

@@ -4,7 +4,13 @@ import dataclasses
 
 import pytest
 
-from gilscope.toolkit.measure.disturbance import ArmLoad, attempt_load, disturbed_groups, with_baselines_starved
+from gilscope.toolkit.measure.disturbance import (
+    ArmLoad,
+    attempt_load,
+    disturbed_groups,
+    has_clean_cell,
+    with_baselines_starved,
+)
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ArmResult, Round
 from gilscope.toolkit.measure.settings import Settings
@@ -108,3 +114,18 @@ def test_retake_has_an_order_of_its_own():
                     seconds_left=None, attempt=attempt) for attempt in (0, 1, 1)]
     first, again, repeated = (each.random("start").random() for each in rounds)
     assert first != again == repeated
+
+
+WAITING = dataclasses.replace(SERIAL, workload="waiting")
+
+
+@pytest.mark.parametrize(("starved", "clean"), [
+    ({SERIAL: None, PARALLEL[0]: True, PARALLEL[1]: True}, False),
+    ({SERIAL: None, PARALLEL[0]: True, PARALLEL[1]: False}, True),
+    ({SERIAL: None}, True),                                              # no load starves one worker
+    ({SERIAL: None, PARALLEL[0]: True, WAITING: None}, True),            # work that waits needs no core
+    ({SERIAL: None, PARALLEL[0]: True, dataclasses.replace(PARALLEL[0], workload="other"): True}, False),
+    ({}, True),                                                          # all failed: nothing is known
+])
+def test_round_is_without_a_clean_cell_if_each_that_needs_several_cores_lacked_them(starved, clean):
+    assert has_clean_cell(starved) is clean

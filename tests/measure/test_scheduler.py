@@ -131,7 +131,7 @@ def bench(tmp_path, laboratory):
 
     def make(
         *, cells=CELLS, seed=7, needed=None, variance=None, only=None, hold_machine=nullcontext, way=None,
-        session=False, **settings,
+        session=False, most_starved=None, **settings,
     ):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
@@ -154,7 +154,7 @@ def bench(tmp_path, laboratory):
         return Scheduler(
             run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
             clock=laboratory.clock, needed=needed, variance=variance, only=only,
-            hold_machine=hold_machine)
+            hold_machine=hold_machine, most_starved=most_starved)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -455,6 +455,66 @@ def test_retake_that_fails_keeps_what_there_was_of_all_cells(bench, laboratory):
     assert [failure.cell for failure in done.failures] == [CELLS[1]]
     assert [each.starved for each in observations(done, CELLS[1])] == [True, False]
     assert retakes(done) == dict.fromkeys(CELLS, 0)
+
+
+PARALLEL = [each for each in CELLS if each.workers > 1]
+
+
+def starve(laboratory, *rounds):
+    """Let other programs use the cores of the parallel cells in these rounds, which are measured without retakes."""
+    laboratory.answers |= {(each, number): busy(1.0) for each in PARALLEL for number in rounds}
+
+
+@pytest.mark.parametrize(("starved", "rounds", "ended"), [
+    ((0, 1), 9, (2, "starved")),
+    ((0, 2, 3), 9, (4, "starved")),        # in a row
+    ((0, 2, 4), 6, (6, "rounds")),
+    ((0,), 1, (1, "starved")),             # there is no second round
+    ((1,), 2, (2, "rounds")),
+])
+def test_run_stops_after_two_rounds_without_a_clean_cell(bench, laboratory, starved, rounds, ended):
+    starve(laboratory, *starved)
+    done = bench(rounds=rounds, retakes=0, most_starved=2).go()
+    assert (done.rounds_done, done.stopped) == ended
+    assert load_run(bench.path).stopped == done.stopped
+
+
+def test_one_clean_cell_keeps_a_run_going(bench, laboratory):
+    starve(laboratory, 0, 1, 2)
+    laboratory.answers[PARALLEL[0], 1] = {}
+    done = bench(rounds=3, retakes=0, most_starved=2).go()
+    assert (done.rounds_done, done.stopped) == (3, "rounds")
+
+
+def test_cell_that_fails_is_not_clean_because_it_was(bench, laboratory):
+    starve(laboratory, 1, 2)
+    laboratory.answers |= {(PARALLEL[0], number): HANG for number in (1, 2)}
+    done = bench(rounds=9, retakes=0, most_starved=2).go()
+    assert (done.rounds_done, done.stopped) == (3, "starved")
+
+
+def test_retake_may_give_a_clean_cell(bench, laboratory):
+    starve(laboratory, 0)   # the retake of the first round is the second measurement
+    done = bench(rounds=1, retakes=1, most_starved=2).go()
+    assert done.stopped == "rounds"
+
+
+def test_budget_that_ends_after_a_starved_round_is_not_the_reason(bench, laboratory):
+    starve(laboratory, 0)
+    done = bench(rounds=9, retakes=0, budget=9.0, most_starved=2).go()   # a round takes 8 s
+    assert (done.rounds_done, done.stopped) == (1, "starved")
+
+
+def test_starved_run_goes_on(bench, laboratory):
+    starve(laboratory, 0, 1, 2)
+    assert bench(rounds=5, retakes=0, most_starved=2).go().rounds_done == 2
+    done = bench(rounds=5, retakes=0, most_starved=2).go()
+    assert (done.rounds_done, done.stopped) == (5, "rounds")
+
+
+def test_starved_rounds_are_all_measured_where_they_count(bench, laboratory):
+    starve(laboratory, 0, 1, 2)
+    assert bench(rounds=3, retakes=0).go().stopped == "rounds"   # as in an experiment
 
 
 def test_budget_stops_before_a_round_that_would_not_fit(bench, laboratory):

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import is_released, version_key
-from gilscope.toolkit.commands.options.common import add_build, duration, positive
+from gilscope.toolkit.commands.options.common import add_build, add_wait_quiet, duration, positive
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
@@ -26,7 +26,7 @@ from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.request import BUDGET, HAMMER_SECONDS, WAIT_QUIET, EvaluationRequest
+from gilscope.toolkit.evaluate.request import BUDGET, HAMMER_SECONDS, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.evaluate.verdict import exit_code
@@ -128,9 +128,7 @@ def _add_effort(group: Any) -> None:
                        help=f"Leave out measurements that do not fit into TIME (default: {BUDGET / 60:.0f}m). "
                             "Installing packages and building the project are always completed; packages are cached "
                             "for later calls.")
-    group.add_argument("--wait-quiet", action="store_const", const=WAIT_QUIET, default=0.0,
-                       help="Before measuring cost and gain, wait until other programs leave the cores idle, at most "
-                            f"{WAIT_QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
+    add_wait_quiet(group, "measuring cost and gain")
     group.add_argument("--fresh", action="store_true",
                        help="Measure everything again. By default, results of the last day are reused if nothing has "
                             "changed: files, environment variables that the project's files mention, builds, options.")

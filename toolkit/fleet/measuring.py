@@ -31,7 +31,7 @@ PATIENCE = 60.0          # seconds to wait for disconnected hosts once no other 
 REPORT_SECONDS = 15.0    # between two lines of progress
 STILL_SECONDS = 120.0    # between two equal lines of progress
 # Of a run that can be continued.
-_UNFINISHED: frozenset[RunEnd] = frozenset({"running", "interrupted", "killed"})
+_UNFINISHED: frozenset[RunEnd] = frozenset({"running", "interrupted", "killed", "starved"})
 _FAILED = 3              # exit code of a run with failed cells
 _KNOWN_CODES = frozenset({0, 1, 2, 3})   # gilscope's own exit codes; with any other, the run was ended from outside
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.child.user_code import place_lines
-from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, loads_of
+from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, has_clean_cell, loads_of
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS
@@ -100,6 +100,7 @@ class Scheduler:
         variance: Variance | None = None,
         only: Container[Cell] | None = None,
         hold_machine: HoldMachine = nullcontext,
+        most_starved: int | None = None,
     ) -> None:
         """Prepare to start or resume a run.
 
@@ -117,6 +118,7 @@ class Scheduler:
                 it; None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
             hold_machine: A context manager held during each round, see `machine_lock`.
+            most_starved: The rounds in a row without a clean cell after which the run stops; None: it never does.
         """
         self._run = run
         self._hold_machine = hold_machine
@@ -134,6 +136,9 @@ class Scheduler:
         self._looks = run.looks
         self._answered = frozenset(run.answered)
         self._whole = 0   # complete rounds since then
+        self._most_starved = most_starved
+        self._clean: list[bool] = []   # whether each round of this scheduler had a clean cell
+        self._starved: dict[Cell, bool | None] = {}   # by cell of the round; None: no load starves it
         self._took: dict[Cell, list[float]] = {}   # seconds, of each round, without retakes
         self._retakes_took: list[float] = []       # seconds, of each round, per cell of the round
         self._retaken = 0                          # processes
@@ -164,19 +169,14 @@ class Scheduler:
             self._add_note(sentence)
         try:
             while self._done < self._settings.rounds:
-                if not self._active():
-                    stopped = "failures"
-                    break
-                if self._answered and not self._open():
-                    stopped = "answered" if self._settings.resolution is None else "resolution"
-                    break
-                if self._over_budget():
-                    stopped = "budget"
+                if reason := self._reason_to_stop():
+                    stopped = reason
                     break
                 with self._hold_machine():
                     complete = self._round(self._done)
                 # An incomplete first round is better than none; a later one is repeated when the run is resumed.
                 self._done += complete or self._done == self._first
+                self._clean.append(has_clean_cell(self._starved))
                 if complete:
                     self._look()
                 self._save(self._done, "running")
@@ -186,7 +186,21 @@ class Scheduler:
         except KeyboardInterrupt:
             self._save(self._done, "interrupted")
             raise
-        return self._save(self._done, stopped)
+        return self._save(self._done, "starved" if self._is_starved() else stopped)
+
+    def _reason_to_stop(self) -> RunEnd | None:
+        """Return why no further round is measured; None: one is."""
+        if not self._active():
+            return "failures"
+        if self._answered and not self._open():
+            return "answered" if self._settings.resolution is None else "resolution"
+        if len(self._clean) >= (self._most_starved or 1) and self._is_starved():
+            return "starved"
+        return "budget" if self._over_budget() else None
+
+    def _is_starved(self) -> bool:
+        """Return True if no cell was clean in the last rounds, or in all if there are fewer, as with one round."""
+        return self._most_starved is not None and bool(self._clean) and not any(self._clean[-self._most_starved:])
 
     def _save(self, done: int, stopped: RunEnd) -> Run:
         run = self._so_far(done, stopped)
@@ -285,7 +299,7 @@ class Scheduler:
         self._reporter.on_round_start(
             index - self._first, self._settings.rounds - self._first, len(cells),
             may_stop=self._needed is not None and index + 1 < self._settings.rounds)
-        self._alike = 0
+        self._alike, self._starved = 0, {}
         loads: dict[Cell, ArmLoad] = {}
         groups = self._method.groups(cells, around)
         for position, group in enumerate(groups):
@@ -411,6 +425,7 @@ class Scheduler:
             return
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._keep_loops(cell, observation.loops)
+        self._starved[cell] = None if answer.fields.get("bearable") is None else observation.starved
 
     def _fail(self, cell: Cell, kind: FailureKind, answer: ProcessAnswer, index: int) -> None:
         """Store a failure, and report it unless one with the same cause has been reported."""

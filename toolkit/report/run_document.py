@@ -44,9 +44,10 @@ OUTPUTS = 5         # shown of failed processes, one for each reason; run.json h
 OUTPUT_LINES = 30   # of each: enough for a traceback and the worker's traceback that caused it
 
 
-_CLEAR: dict[RunEnd, str] = {
+_ENDINGS: dict[RunEnd, str] = {
     "answered": "stopped: every answer is clear",
     "resolution": "stopped: every answer is clear, and as precise as --resolution requires",
+    "starved": "stopped: other programs used the cores",
 }
 
 
@@ -100,7 +101,7 @@ def about(run: Run) -> Lines:
 
 def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
-    ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
+    ended = _ENDINGS.get(run.stopped, f"ended by: {run.stopped}")
     yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}; {_seed_text(run)}"
     yield from session_lines(run)
     if stopping := stopping_text(run):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOM = 24   # characters for the workloads
 _FINISHED: frozenset[RunEnd] = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
-GOES_ON: frozenset[RunEnd] = frozenset({"interrupted", "killed"})   # what --resume goes on with
+GOES_ON: frozenset[RunEnd] = frozenset({"interrupted", "killed", "starved"})   # what --resume goes on with
 
 
 def runs_document(found: Sequence[RunListing]) -> Document:

@@ -121,7 +121,8 @@ def waited(spins, limit=100.0):
         now[0] += seconds
 
     quiet = machine_calibration.wait_quiet(
-        limit, said.append, spinning=lambda _: next(seen), pause=pause, clock=lambda: now[0])
+        limit, said.append, spinning=lambda _: next(seen), programs=lambda: "make (process 9: 1.0 cores)", pause=pause,
+        clock=lambda: now[0])
     return quiet, said, pauses
 
 
@@ -130,6 +131,7 @@ def test_waits_until_it_is_quiet_for_several_looks(monkeypatch):
     quiet, said, pauses = waited([BUSY_SPIN, QUIET_SPIN, BUSY_SPIN, QUIET_SPIN, QUIET_SPIN, QUIET_SPIN])
     assert (quiet, len(pauses)) == (True, 2)
     assert said[0].startswith("wait for the machine to become quiet: 2 cores do only 1.10 cores' work")
+    assert said[0].endswith("; make (process 9: 1.0 cores)")
 
 
 def test_waits_no_longer_than_it_may(monkeypatch):

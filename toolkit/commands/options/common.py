@@ -165,6 +165,15 @@ share = UnitValue("percentage", PERCENT, like="2%", meant=("%",), limit=1.0)  # 
 growth = UnitValue("percentage", PERCENT, like="5%", meant=("%",), with_zero=True)  # may exceed 100 %
 
 
+def add_wait_quiet(group: Any, before: str) -> None:
+    """Add --wait-quiet; `before` is what the machine is to be quiet for: "measuring"."""
+    from gilscope.toolkit.evaluate.request import WAIT_QUIET  # noqa: PLC0415 - every command imports this module
+
+    group.add_argument("--wait-quiet", action="store_const", const=WAIT_QUIET, default=0.0,
+                       help=f"Before {before}, wait until other programs leave the cores idle, at most "
+                            f"{WAIT_QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
+
+
 def add_build(parser: Any, more: str = "Use it for a build that `gilscope builds` does not find.") -> None:
     """Add `--build` to a parser or a group of options; `more` says when to use it."""
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],

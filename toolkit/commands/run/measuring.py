@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +12,8 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.output.dry_run import rounds_text
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import StarvedError, ToolkitError
+from gilscope.toolkit.measure.busy_programs import busy_programs
 from gilscope.toolkit.measure.cells import baseline_of, expand
 from gilscope.toolkit.measure.loopback_servers import services
 from gilscope.toolkit.measure.machine import now, this_machine
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Cell
 
+STARVED_ROUNDS = 2   # in a row without a clean cell: one may be chance, a third tells nothing new
+STARVED = "GILSCOPE_STARVED"   # "measure": go on without a clean cell, as for tests, which run beside each other
 AGAIN = "again"   # in a run's options: the labels of the two runs that it remeasures
 
 
@@ -74,6 +78,7 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
 
     Raises:
         ToolkitError: The user's function fails on every build, or the label is taken.
+        StarvedError: Other programs used the cores.
         KeyboardInterrupt: After the measured values were saved.
     """
     selection = job.selection
@@ -158,6 +163,9 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
     """Measure the missing rounds, of the cells in `only` if given; close the store however it ends.
 
     `spent` is the part of the budget, in seconds, that the trial took.
+
+    Raises:
+        StarvedError: Other programs used the cores, so the run stopped, after the measured values were saved.
     """
     settings = replace(request.settings, rounds=new.rounds_planned)
     if settings.budget is not None:
@@ -182,15 +190,32 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
             )
             undecided = partial(open_cells, resolution=settings.resolution)
             needs_rounds = undecided if settings.where_open and not only else None
-            return Scheduler(new, store, arms, settings, reporter, InterleavedPasses(), needed=needs_rounds, only=only,
+            done = Scheduler(new, store, arms, settings, reporter, InterleavedPasses(), needed=needs_rounds, only=only,
                              variance=process_variance if settings.choose_values else None,
-                             hold_machine=machine_lock(alone=alone).hold).go()
+                             hold_machine=machine_lock(alone=alone).hold,
+                             most_starved=None if os.environ.get(STARVED) == "measure" else STARVED_ROUNDS).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"
         print_stderr(f"the measured values are kept in {store.path}{goes_on}")
         raise
     finally:
         store.close()
+    if done.stopped == "starved":
+        if programs := busy_programs():
+            print_stderr(f"these programs use the cores now: {programs}")
+        raise StarvedError(_starved_text(done, settings.rounds))
+    return done
+
+
+def _starved_text(done: Run, rounds: int) -> str:
+    """Return why the run stopped and how to go on; `rounds` are those that it was to have."""
+    text = ("stopped, since nothing can be compared: other programs used the cores of every cell that needs several. "
+            "End them, and ")
+    if AGAIN in done.options:
+        return text + "repeat the command"
+    more = f" --rounds {2 * (rounds - done.sessions[-1].first_round)}" if done.rounds_done >= rounds else ""
+    command = f"gilscope run --resume {done.label}{more}"
+    return text + f"go on with: {command}. To let gilscope wait until the cores are idle: {command} --wait-quiet"
 
 
 def refuse_empty(plan: Plan) -> None:

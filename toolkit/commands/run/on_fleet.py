@@ -102,7 +102,8 @@ def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
         "--resolution": args.resolution and f"{100 * args.resolution:.9g}%",
         "--timeout": args.timeout and f"{args.timeout:.9g}s",
     }
-    return tuple(f"{option}={value}" for option, value in values.items() if value)
+    return (*(f"{option}={value}" for option, value in values.items() if value),
+            *(["--wait-quiet"] if args.wait_quiet else []))
 
 
 def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:

@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from gilscope.toolkit.commands.options.common import add_build, counts, duration, names, positive, share, task_lengths
+from gilscope.toolkit.commands.options.common import (
+    add_build,
+    add_wait_quiet,
+    counts,
+    duration,
+    names,
+    positive,
+    share,
+    task_lengths,
+)
 from gilscope.toolkit.commands.output.reports import add_output, all_options
 from gilscope.toolkit.measure.settings import KINDS, PRESETS
 from gilscope.toolkit.model import FIRST_LOOK, Phase
@@ -169,6 +178,7 @@ def add_effort(group: Any) -> None:
         type=duration,
         help="Kill a measured process if one pass over the payloads takes longer than TIME (default: 60s).",
     )
+    add_wait_quiet(group, "measuring")
     group.add_argument(
         "--take-turns", action="store_true",
         help="Measure rounds only while no other gilscope with this option measures on this machine. Use it for runs "
@@ -220,7 +230,7 @@ def add_results(group: Any) -> None:
         "--resume",
         metavar="LABEL",
         help="Continue a run that was interrupted or killed, with its own options; "
-        f"only --rounds, --budget, --resolution, --timeout, --fleet, {all_options()} can be added.",
+        f"only --rounds, --budget, --resolution, --timeout, --wait-quiet, --fleet, {all_options()} can be added.",
     )
     group.add_argument(
         "--add-session",

@@ -30,6 +30,8 @@ from gilscope.toolkit.commands.run.sessions import begin_session, lacks_sessions
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
+from gilscope.toolkit.measure.busy_programs import busy_programs
 from gilscope.toolkit.measure.cells import expand
 from gilscope.toolkit.measure.child.other_load import is_starved, others_now
 from gilscope.toolkit.measure.machine import this_machine
@@ -99,6 +101,7 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
         print_stdout("\n".join(lines))
         return 0
     refuse_empty(plan)
+    _wait_if_asked(args)
     for warning in _warnings(settings, max(selection.workers)):
         print_stderr(warning)
     job = RunJob(
@@ -167,6 +170,7 @@ def _measure_more(
                 folder=folder,
                 say=print_stderr,
             )
+        _wait_if_asked(args)
     except BaseException:
         store.close()
         raise
@@ -272,6 +276,11 @@ def failure_lines(done: Run, path: Path) -> list[str]:
     ]
 
 
+def _wait_if_asked(args: argparse.Namespace) -> None:
+    if args.wait_quiet:
+        wait_quiet(args.wait_quiet, print_stderr)
+
+
 def _warnings(settings: Settings, workers: int) -> Iterator[str]:
     """Yield warnings, before the first value, that the result will be weak."""
     if settings.rounds < MIN_ROUNDS:
@@ -279,5 +288,6 @@ def _warnings(settings: Settings, workers: int) -> Iterator[str]:
                f"do as much. {MIN_ROUNDS} is the minimum, {PRESETS['quick'].rounds} gives a first look")
     others = others_now()
     if others is not None and is_starved(workers, others, usable_cores(), allowed_cpus()):
-        yield (f"other programs use {others:.1f} of {allowed_cpus()} cores now, so {workers} workers will not get the "
-               "cores that they need, and intervals will be wide. End those programs, or measure later")
+        named = f": {programs}" if (programs := busy_programs()) else ""
+        yield (f"{workers} workers will not get the cores that they need, as other programs use {others:.1f} of "
+               f"{allowed_cpus()} cores now{named}. End them, or add --wait-quiet")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
+from gilscope.toolkit.measure.busy_programs import busy_programs
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
 
@@ -116,7 +117,8 @@ class Calibration:
 
 def wait_quiet(
     limit: float, say: Callable[[str], None], *, spinning: Callable[[int], Spin] = spin,
-    pause: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
+    programs: Callable[[], str] = busy_programs, pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> bool:
     """Wait until the machine gives every core to as many processes; return True if it does.
 
@@ -124,6 +126,7 @@ def wait_quiet(
         limit: The longest wait in seconds.
         say: Callback for what keeps the machine busy, at each look.
         spinning: Takes a look at the machine.
+        programs: Returns the programs that use its cores, as text.
         pause: Waits for the next look.
         clock: Returns seconds.
     """
@@ -137,10 +140,11 @@ def wait_quiet(
         quiet = 0 if told.doubts else quiet + 1
         if not told.doubts:
             continue
+        busy = "; ".join(filter(None, (told.doubts[0], programs())))
         if clock() - began >= limit:
-            say(f"the machine did not become quiet in {limit:.0f} s: {told.doubts[0]}")
+            say(f"the machine did not become quiet in {limit:.0f} s: {busy}")
             return False
-        say(f"wait for the machine to become quiet: {told.doubts[0]}")
+        say(f"wait for the machine to become quiet: {busy}")
         pause(QUIET_PAUSE)
     return True
 
