@@ -52,7 +52,8 @@ def call(*argv):
     (["run", "countdwn"], ["unknown workload 'countdwn'; did you mean 'countdown'?", "gilscope list"]),
     (["run", "countdown", "--models", "subinterpeters"],
      ["unknown model 'subinterpeters'; did you mean 'subinterpreters'?"]),
-    (["run", "countdown", "--builds", "9.99"], ["9.99", "gilscope builds"]),
+    (["doctr"], ["unknown command 'doctr'; did you mean 'doctor'?", "gilscope --help"]),
+    (["run", "countdown", "--builds", "9.99"], ["9.99", "gilscope measures CPython 3.12 to 3.15", "gilscope builds"]),
     (["run", "countdown", "--build", "host"], ["host", "LABEL=PATH"]),
     (["run", "countdown", "--build", "host=/nowhere/python"], ["/nowhere/python"]),
     (["run", "countdown", "--build", f"run={sys.executable}"], ["cannot be called 'run'"]),
@@ -92,6 +93,7 @@ def call(*argv):
     (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["--payload, the same for all tasks, not both"]),
     (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
     (["run", "mywork.py", "--quick"], ["'mywork.py' is a file: name the function: mywork:FUNCTION"]),
+    (["run", "mywork.py"], ["`gilscope race` and `gilscope gil` run whole programs"]),
     (["scale", "mywork.py"], ["'mywork.py' is a file: name the function: mywork:FUNCTION"]),
     (["run", "src/mywork.py"], ["name the function: mywork:FUNCTION, with --path src"]),
     (["run", "mod.f", "--payload", "1"], ["'mod.f': a function of yours is named with a colon: mod:f"]),
@@ -521,3 +523,15 @@ def test_commands_import_nothing_that_they_do_not_need(words, unwanted, most):
     assert "gilscope" in done.stdout
     assert not modules & unwanted
     assert len(modules) < most
+
+
+@pytest.mark.parametrize("name", ["mywork", "shop.orders", "shop"])
+def test_module_under_run_is_answered_with_the_form_of_a_function(name, tmp_path, monkeypatch, capsys):
+    (tmp_path / "shop").mkdir()
+    for file in ("mywork.py", "shop/orders.py", "shop/__init__.py", "primes.py"):
+        (tmp_path / file).touch()
+    monkeypatch.chdir(tmp_path)
+    assert call("run", name) == 2
+    assert f"'{name}' is a module: name the function: {name}:FUNCTION; " in capsys.readouterr().err
+    assert call("run", "primes", "--rounds", "3", "--resume", "nowhere") == 2     # a workload of gilscope's
+    assert "is a module" not in capsys.readouterr().err

@@ -11,7 +11,7 @@ import sys
 
 from gilscope import __version__
 from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import NO_ROOM, PREFIX, ToolkitError
+from gilscope.toolkit.errors import NO_ROOM, PREFIX, ToolkitError, UnknownNameError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ exit codes:
     0  nothing was found
     1  something was found: a slower cell with --fail-on, a blocker, hosts that do not match, private data in a site
     2  the request was wrong
-    3  a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed
+    3  a cell failed, or gilscope could not finish: the disk is full, the cores are busy, gilscope itself failed
    66  gilscope race: the program has a data race
  else  gilscope race and gilscope gil: the exit code of the program that they ran; 128+N: signal N ended it
   130  Ctrl-C; 143: SIGTERM; 129: SIGHUP (the terminal was closed). Measured values are kept.
@@ -187,8 +187,11 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
         if options := options_without_parser(words[1:]):
             return options   # type: ignore[return-value]  # it has the attributes of a Namespace
-    if command in {"-h", "--help", ""} or (command not in COMMANDS and not command.startswith("-")):
-        parser = _make_brief_parser()   # shows the help, or says that there is no such command
+    if command in {"-h", "--help", ""}:
+        parser = _make_brief_parser()
+    elif command not in COMMANDS and not command.startswith("-"):
+        meant = suggestion(command, COMMANDS)
+        raise UnknownNameError(f"unknown command {command!r}{meant}; `gilscope --help` shows all")
     else:
         parser = make_parser((command,) if command in COMMANDS else COMMANDS)
     if not words:

@@ -45,14 +45,17 @@ def folder(tmp_path):
     (["--build", "3.14=a", "--build", "3.13=b", "prog.py"],
      "--build: it was given twice, as 3.14=a and 3.13=b: a program is run under one build at a time"),
     ([""], "no script ''"),
-    (["gone.py"], "no script 'gone.py'"),
+    (["gone.py"], "no script 'gone.py'\n"),
+    (["prog"], "no script 'prog'; did you mean prog.py?"),
+    (["shop.orders"], "no script 'shop.orders'; to run a module, write `gilscope COMMAND -m shop.orders`"),
+    (["shop:total"], "`gilscope run shop:total` measures a function, and `gilscope COMMAND -m shop` runs its module"),
     (["empty"], "'empty' is a folder without __main__.py"),
     (["-m", ""], "write the name of a module"),
 ])
 def test_what_would_check_nothing_is_refused_before_anything_runs(folder, command, words, said):
     done = gilscope(folder, command, *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert said.replace("COMMAND", command) in done.stderr
     assert (folder / "prog.py").read_text() == "print('ran')\n"
 
 

@@ -25,6 +25,7 @@ from gilscope.toolkit.builds.inspection import (
     version_key,
 )
 from gilscope.toolkit.builds.pairing import best_pair
+from gilscope.toolkit.builds.versions import SUPPORTED
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 
@@ -43,6 +44,7 @@ RESERVED_LABELS = {
     "experiments": "experiments.json is the file of several experiments",
 }
 PYTHON_NAME = re.compile(r"python(3\.(\d+)t?d?)")
+VERSION = re.compile(r"\d+\.\d+t?")
 INSTALLABLE = re.compile(r"3\.(?:12|1[345]t?)")   # labels that `gilscope builds install` gets; 3.12t never was
 
 
@@ -187,6 +189,8 @@ def _unknown_labels(labels: list[str], known: list[str]) -> str:
         return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {them}"
     near = [close for label in labels for close in difflib.get_close_matches(label, known, 1)]
     hint = f"did you mean {near[0]!r}? " if near else ""
+    if any(map(VERSION.fullmatch, labels)):
+        hint = f"{SUPPORTED}; "
     return f"{lacking}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
 
 

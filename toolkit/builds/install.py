@@ -21,7 +21,7 @@ from gilscope.toolkit.builds.fetch_source import distribution_source
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.uv import uv_command
-from gilscope.toolkit.builds.versions import NEWEST_FIRST
+from gilscope.toolkit.builds.versions import NEWEST_FIRST, SUPPORTED
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.model import Note
@@ -80,7 +80,7 @@ def install(request: PythonInstallRequest, report: Report) -> InstallOutcome:
 def _request_of(name: str, *, optimize: bool) -> PythonRequest:
     match = re.fullmatch(r"(3\.(\d+))(t?)", name)
     if not match or int(match[2]) < 12:  # the oldest version that can be measured
-        raise UnknownNameError(f"{name!r} cannot be installed; name versions from 3.12 on, like 3.14 and 3.14t")
+        raise UnknownNameError(f"{name!r} cannot be installed: {SUPPORTED}")
     if match[3] and int(match[2]) < 13:  # PEP 703 came with 3.13
         raise UnknownNameError(f"{name!r} cannot be installed: CPython has free-threaded builds from 3.13t on")
     return PythonRequest(match[1], bool(match[3]), optimize)

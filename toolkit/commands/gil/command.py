@@ -38,7 +38,7 @@ from gilscope.toolkit.gil.recorder import Recording, inflation, record
 from gilscope.toolkit.gil.rerun_without_gil import RUNS, WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.race.program.start import run_words
-from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
+from gilscope.toolkit.race.program.target import default_python, form_of_name, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
 from gilscope.toolkit.site.single.waits import wait_values
 
@@ -155,8 +155,7 @@ def _program(words: Sequence[str]) -> list[str]:
         module_of(words)
     elif name != "-":
         if not name or not Path(name).exists():
-            hint = f"; to run a module, write `gilscope gil -m {name}`" if name.isidentifier() else ""
-            raise ToolkitError(f"no script {name!r}{hint}")
+            raise ToolkitError(f"no script {name!r}{form_of_name('gil', name)}")
         refuse_plain_folder(name)
     return list(words)
 

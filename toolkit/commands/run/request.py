@@ -53,6 +53,7 @@ FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as 
     "sessions": "--sessions",
     "every": "--every",
 }
+PROGRAMS = "`gilscope race` and `gilscope gil` run whole programs"
 TASKS = 16  # default number of repetitions of --payload
 
 
@@ -143,6 +144,11 @@ def check_callable_names(*names: str | None) -> None:
 
 
 def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
+    workloads = {workload.name for workload in catalog.WORKLOADS}
+    for name in words:
+        path = Path(*name.split("."))
+        if name not in workloads and (Path(f"{path}.py").is_file() or (path / "__init__.py").is_file()):
+            raise ToolkitError(f"{name!r} is a module: name the function: {name}:FUNCTION; {PROGRAMS}")
     if dotted_names := [name for name in words if "." in name]:
         if dotted_names[0].endswith(".py"):
             raise _file_error(dotted_names[0])
@@ -155,7 +161,7 @@ def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
 
 
 def _file_error(name: str) -> ToolkitError:
-    return ToolkitError(f"{name!r} is a file: name the function: {_as_module(f'{name}:FUNCTION')}")
+    return ToolkitError(f"{name!r} is a file: name the function: {_as_module(f'{name}:FUNCTION')}; {PROGRAMS}")
 
 
 def _as_module(name: str) -> str:

@@ -98,13 +98,25 @@ def is_bundle(path: str) -> bool:
 
 def _script(path: str, args: Sequence[str]) -> ProgramTarget:
     if not os.path.exists(path):
-        hint = f"; to run the command, write `gilscope race -- {path}`" if _on_path(path) else ""
-        raise ToolkitError(f"no script {path!r}{hint}")
+        command = f"; to run the command, write `gilscope race -- {path}`" if _on_path(path) else ""
+        raise ToolkitError(f"no script {path!r}{command or form_of_name('race', path)}")
     refuse_plain_folder(path)
     beginning = _beginning(path)
     if not os.path.isdir(path) and not beginning.startswith(ZIP):
         _refuse_other_programs(path, beginning)
     return ProgramTarget(SCRIPT, path, args)
+
+
+def form_of_name(command: str, name: str) -> str:
+    """Return how `command` runs what `name` may be, which is no script: a module, a function; "" if it is neither."""
+    module, colon, _ = name.partition(":")
+    if os.path.isfile(f"{name}.py"):
+        return f"; did you mean {name}.py?"
+    if not all(part.isidentifier() for part in module.split(".")) or module.endswith(".py"):
+        return ""
+    if colon:
+        return f"; `gilscope run {name}` measures a function, and `gilscope {command} -m {module}` runs its module"
+    return f"; to run a module, write `gilscope {command} -m {name}`"
 
 
 def refuse_plain_folder(path: str) -> None:
