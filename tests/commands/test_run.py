@@ -56,11 +56,6 @@ def test_starved_run_names_the_command_that_goes_on(changes, command):
         f"go on with: {command}. To let gilscope wait until the cores are idle: {command} --wait-quiet")
 
 
-def test_starved_comparison_is_repeated():
-    run = replace(RunMaker(rounds=5).run(("b",), label="x"), options={measuring.AGAIN: ["a", "b"]})
-    assert measuring._starved_text(run, 5).endswith("End them, and repeat the command")
-
-
 def test_run_does_not_go_on_with_another_function(tmp_path):
     (tmp_path / "work.py").write_text("def f(n): return n\n")
     user = UserTarget(function="work:f", payload="1")

@@ -469,7 +469,8 @@ def starve(laboratory, *rounds):
     ((0, 1), 9, (2, "starved")),
     ((0, 2, 3), 9, (4, "starved")),        # in a row
     ((0, 2, 4), 6, (6, "rounds")),
-    ((0,), 1, (1, "starved")),             # there is no second round
+    ((0, 1), 2, (2, "starved")),
+    ((0,), 1, (1, "rounds")),
     ((1,), 2, (2, "rounds")),
 ])
 def test_run_stops_after_two_rounds_without_a_clean_cell(bench, laboratory, starved, rounds, ended):
@@ -499,7 +500,7 @@ def test_retake_may_give_a_clean_cell(bench, laboratory):
     assert done.stopped == "rounds"
 
 
-def test_budget_that_ends_after_a_starved_round_is_not_the_reason(bench, laboratory):
+def test_budget_that_ends_after_one_round_without_a_clean_cell_is_not_the_reason(bench, laboratory):
     starve(laboratory, 0)
     done = bench(rounds=9, retakes=0, budget=9.0, most_starved=2).go()   # a round takes 8 s
     assert (done.rounds_done, done.stopped) == (1, "starved")

@@ -186,7 +186,7 @@ class Scheduler:
         except KeyboardInterrupt:
             self._save(self._done, "interrupted")
             raise
-        return self._save(self._done, "starved" if self._is_starved() else stopped)
+        return self._save(self._done, "starved" if self._is_starved(stopped) else stopped)
 
     def _reason_to_stop(self) -> RunEnd | None:
         """Return why no further round is measured; None: one is."""
@@ -194,13 +194,16 @@ class Scheduler:
             return "failures"
         if self._answered and not self._open():
             return "answered" if self._settings.resolution is None else "resolution"
-        if len(self._clean) >= (self._most_starved or 1) and self._is_starved():
+        if self._is_starved():
             return "starved"
         return "budget" if self._over_budget() else None
 
-    def _is_starved(self) -> bool:
-        """Return True if no cell was clean in the last rounds, or in all if there are fewer, as with one round."""
-        return self._most_starved is not None and bool(self._clean) and not any(self._clean[-self._most_starved:])
+    def _is_starved(self, stopped: RunEnd = "running") -> bool:
+        """Return True if no cell was clean in the last rounds; one is enough if the budget allowed no more."""
+        if self._most_starved is None:
+            return False
+        last = self._clean[-self._most_starved:]
+        return not any(last) and len(last) >= (1 if stopped == "budget" else self._most_starved)
 
     def _save(self, done: int, stopped: RunEnd) -> Run:
         run = self._so_far(done, stopped)

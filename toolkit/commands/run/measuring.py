@@ -189,11 +189,13 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
                 demands=CoreDemands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
             undecided = partial(open_cells, resolution=settings.resolution)
+            # `compare --fail-on` says itself what it could not judge.
+            anyway = AGAIN in new.options or os.environ.get(STARVED) == "measure"
             needs_rounds = undecided if settings.where_open and not only else None
             done = Scheduler(new, store, arms, settings, reporter, InterleavedPasses(), needed=needs_rounds, only=only,
                              variance=process_variance if settings.choose_values else None,
                              hold_machine=machine_lock(alone=alone).hold,
-                             most_starved=None if os.environ.get(STARVED) == "measure" else STARVED_ROUNDS).go()
+                             most_starved=None if anyway else STARVED_ROUNDS).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"
         print_stderr(f"the measured values are kept in {store.path}{goes_on}")
@@ -209,13 +211,10 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
 
 def _starved_text(done: Run, rounds: int) -> str:
     """Return why the run stopped and how to go on; `rounds` are those that it was to have."""
-    text = ("stopped, since nothing can be compared: other programs used the cores of every cell that needs several. "
-            "End them, and ")
-    if AGAIN in done.options:
-        return text + "repeat the command"
     more = f" --rounds {2 * (rounds - done.sessions[-1].first_round)}" if done.rounds_done >= rounds else ""
     command = f"gilscope run --resume {done.label}{more}"
-    return text + f"go on with: {command}. To let gilscope wait until the cores are idle: {command} --wait-quiet"
+    return ("stopped, since nothing can be compared: other programs used the cores of every cell that needs several. End "
+            f"them, and go on with: {command}. To let gilscope wait until the cores are idle: {command} --wait-quiet")
 
 
 def refuse_empty(plan: Plan) -> None:
