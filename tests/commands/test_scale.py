@@ -4,6 +4,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,46 @@ def test_function_that_cannot_be_measured_is_refused_with_the_reason(scale, word
     done = scale(*words)
     assert done.returncode == 3
     assert re.search(message, " ".join(done.stdout.split())), done.stdout
+
+
+STOPS = """
+import os, signal, sys
+from gilscope.toolkit import cli
+from gilscope.toolkit.commands.scale import command
+from gilscope.toolkit.scale import api
+from gilscope.toolkit.scale.zygote_process import LostZygoteError
+
+def investigate(process, loaded, threads, *, say):
+    say("plateaus, 0.45 of the ceiling so far")
+    if "{how}" == "lost":
+        raise LostZygoteError("it did not return within 20 s")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def take_a_look(process, threads):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+command.investigate, api.take_a_look = investigate, take_a_look
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@on_free_build
+@pytest.mark.parametrize(("how", "words", "code", "said"), [
+    ("signal", ["app:f"], 128 + signal.SIGTERM,
+     "stopped before the end; known by then: plateaus, 0.45 of the ceiling so far"),
+    ("lost", ["app:f"], 3, "it did not return within 20 s; known by then: plateaus, 0.45 of the ceiling so far"),
+    ("signal", ["--api", "offers"], 128 + signal.SIGTERM, "halve: halve(8) (tests/test_offers.py:6): ArithmeticError"),
+])
+def test_whoever_ends_it_is_told_what_is_known(folder, build, python, how, words, code, said):
+    (folder / "offers.py").write_text(OFFERS)
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_offers.py").write_text(TESTS)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", STOPS.replace("{how}", how), "scale", *words, "--build",
+         f"{build.label}={python}", "--builds", build.label], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == code, done.stderr
+    assert said in " ".join(done.stdout.split())
 
 
 @on_free_build

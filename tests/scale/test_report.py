@@ -111,7 +111,7 @@ def test_row_of_the_api_names_what_is_in_the_way_or_why_it_is_not_known():
     for fields, way in (
             ({"found": found}, "reference counts of app.PRICES"),
             ({"found": unnamed}, "reference counts of unknown objects; seen locked: app.SEEN"),
-            ({"evidence": found.evidence}, "not investigated: the budget was over")):
+            ({"evidence": found.evidence}, "not investigated: the time was over")):
         shown = row(api_report(offered("work", ApiOutcome.SLOWER, **fields)))
         assert (shown[0], shown[1], shown[-1]) == ("work", "gets slower", way)
 
@@ -123,7 +123,7 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
         offered("left", ApiOutcome.NO_TIME), offered("lost", ApiOutcome.NO_CALL), complete=False)).split())
     assert "ends: ends(1) (test_app.py:3): crashed with SIGSEGV" in said
     assert "tiny: too short: calling takes most of a call of less than 150 ns." in said
-    assert "left: the budget was over." in said
+    assert "left: the time was over." in said
     assert "lost: no call in tests and doctests that can be repeated alone." in said
     assert "The search for calls ended before all were tried" in said
     assert "3.14t: 1 of 2 scales; work does not; 4 of 6 have no verdict." in said

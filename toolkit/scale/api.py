@@ -78,8 +78,16 @@ class ApiRequest:
 
 def investigate_api(
     python: Path, request: ApiRequest, say: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic,
+    keep: Callable[[ApiScaling], object] = lambda _: None,
 ) -> ApiScaling:
     """Look at each public callable, then investigate those that do not scale, the largest loss first.
+
+    Args:
+        python: The interpreter.
+        request: The module, and how to look at it.
+        say: Is told what comes next.
+        clock: Tells seconds.
+        keep: Is given what is known if a signal stops it.
 
     Raises:
         UnscalableFunctionError: The module cannot be imported, or turns the GIL on.
@@ -94,14 +102,24 @@ def investigate_api(
     say(f"looking at {sum(each.recipe is not None for each in offered.calls)} of {len(offered.calls)} public functions "
         "and methods, which tests or doctests call")
     survey = _ApiSurvey(python, request)
-    seen = {each.name: survey.look(each) if clock() < until else _unseen(each, ApiOutcome.NO_TIME)
-            for each in offered.calls}
-    for each in _to_investigate(offered.calls, seen):
-        if clock() >= until:
-            break
-        say(f"{each.name}, {seen[each.name].outcome.value}: taking a longer look")
-        seen[each.name] = survey.investigate(each, seen[each.name])
-    return ApiScaling(callables=tuple(sorted(seen.values(), key=_order)), complete=offered.complete)
+    seen = {each.name: _unseen(each, ApiOutcome.NO_TIME) for each in offered.calls}
+    try:
+        for each in offered.calls:
+            if clock() < until:
+                seen[each.name] = survey.look(each)
+        for each in _to_investigate(offered.calls, seen):
+            if clock() >= until:
+                break
+            say(f"{each.name}, {seen[each.name].outcome.value}: taking a longer look")
+            seen[each.name] = survey.investigate(each, seen[each.name])
+    except KeyboardInterrupt:
+        keep(_in_order(seen, complete=offered.complete))
+        raise
+    return _in_order(seen, complete=offered.complete)
+
+
+def _in_order(seen: dict[str, ApiCallable], *, complete: bool) -> ApiScaling:
+    return ApiScaling(callables=tuple(sorted(seen.values(), key=_order)), complete=complete)
 
 
 def _to_investigate(calls: Sequence[OfferedCall], seen: dict[str, ApiCallable]) -> Iterator[OfferedCall]:

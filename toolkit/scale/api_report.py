@@ -29,7 +29,7 @@ VERDICTS = LIMITED | {ApiOutcome.SCALES, ApiOutcome.UNSURE}
 WITHOUT_VERDICT = {
     ApiOutcome.TOO_SHORT: f"too short: calling takes most of a call of less than {format_seconds(TOO_SHORT)}",
     ApiOutcome.NO_CALL: "no call in tests and doctests that can be repeated alone",
-    ApiOutcome.NO_TIME: "the budget was over",
+    ApiOutcome.NO_TIME: "the time was over",
 }
 
 
@@ -97,7 +97,7 @@ def way_text(each: ApiCallable) -> str:
     if each.outcome is ApiOutcome.SCALES or (each.found is None and each.outcome not in LIMITED):
         return ""
     if each.found is None:
-        return "not investigated: the budget was over"
+        return "not investigated: the time was over"
     return blamed_text(each.found)
 
 
@@ -121,7 +121,7 @@ def _without_verdict(found: ApiScaling) -> Iterator[str]:
 
 def _in_short(each: BuildApiScaling) -> str:
     if each.found is None:
-        return f"{each.label}: not measured."
+        return f"{each.label}: not measured to its end."
     callables = each.found.callables
     limited = [one.name for one in callables if one.outcome in LIMITED]
     scaling = sum(one.outcome is ApiOutcome.SCALES for one in callables)

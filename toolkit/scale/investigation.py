@@ -43,6 +43,7 @@ from gilscope.toolkit.scale.scaling_rounds import (
     compared_modes,
 )
 from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, UnscalableFunctionError
+from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -125,14 +126,13 @@ def investigate(
         threads: Their number.
         clock: Tells seconds.
         rest: Waits so many seconds.
-        say: Tells the user what comes next, if calls are long.
+        say: Is told what is known, and what comes next.
 
     Raises:
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    return _Investigator(process, loaded, threads, clock, rest,
-                         say if loaded.seconds_per_call >= LONG_CALL else lambda _: None).run()
+    return _Investigator(process, loaded, threads, clock, rest, say).run()
 
 
 def take_a_look(process: ZygoteClient, threads: int) -> tuple[ScalingEvidence, float]:
@@ -223,6 +223,7 @@ class _Investigator:
         rounds.take(ROUNDS, list(self._modes))
         evidence = self._evidence(rounds)
         judgement = judge(evidence)
+        self._say_so_far(evidence, judgement)
         taken = ROUNDS
         while ((judgement.verdict is ScalingVerdict.UNSURE or evidence.far)
                and taken < (WIDE_ROUNDS if more_rounds_may_decide(evidence, judgement.doubt) else MOST_ROUNDS)
@@ -232,8 +233,8 @@ class _Investigator:
             judgement = judge(evidence)
             taken += MORE_ROUNDS
         self._placement = rounds.placement
-        share = evidence.of_ceiling
-        self._say(f"{judgement.verdict.value}{f', {share.ratio:.2f} of the ceiling' if share else ''} so far")
+        if taken > ROUNDS:
+            self._say_so_far(evidence, judgement)
         if judgement.verdict in LOST or judgement.obstacle is Obstacle.COUNTS:
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
@@ -257,6 +258,10 @@ class _Investigator:
                                     if placement is not CpuPlacement.NEAR or each <= rounds.near]),
             far=_far_measurements(rounds) if placement is CpuPlacement.NEAR else None,
             seconds=self._clock() - self._began)
+
+    def _say_so_far(self, evidence: ScalingEvidence, judgement: Judgement) -> None:
+        share = evidence.of_ceiling
+        self._say(f"{judgement.verdict.value}{f', {share.ratio:.2f} of the ceiling' if share else ''} so far")
 
     def _later_looks(self, before: ScalingEvidence) -> Iterator[LaterLook]:
         """Yield the later looks that have enough clean time, with the CPUs where they were before."""
@@ -376,7 +381,7 @@ class _Investigator:
         if self._is_late():
             self._trials = (NOT_BEGUN,)
             return
-        self._say("trying a copy in each thread")
+        self._say(f"{obstacle.value} of {list_text(one.name for one in self._objects)}; trying a copy in each thread")
         self._trials = try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
             placement=self._placement)
@@ -396,7 +401,7 @@ class _Investigator:
         self, sampler: ObjectSampler, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
     ) -> Judgement:
         """Find the set of objects whose counts are in the way."""
-        self._say("reference counts are; searching for the objects")
+        self._say("reference counts are in the way; searching for the objects")
         found = CountsSearch(self._process, self._modes, sampler, immortal, self._clock,
                              seconds=SEARCH_SECONDS * self._patience, placement=self._placement).find(seen)
         if isinstance(found, Doubt):

@@ -337,7 +337,7 @@ def build_contrast(verdicts: Mapping[str, str], versions: Mapping[str, str]) -> 
 def _in_short(each: BuildScaling) -> str:
     found = each.found
     if found is None:
-        return f"{each.label}: not measured."
+        return f"{each.label}: not measured to its end."
     verdict = found.judgement.verdict
     if verdict is ScalingVerdict.UNSURE and found.judgement.obstacle is not Obstacle.UNKNOWN:
         why = OPEN_WITH_CAUSE.get(found.judgement.doubt, "")

@@ -24,7 +24,7 @@ from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.scale.api import LIMITED, ApiRequest, investigate_api
 from gilscope.toolkit.scale.api_report import answer_document
-from gilscope.toolkit.scale.investigation import investigate
+from gilscope.toolkit.scale.investigation import LONG_CALL, investigate
 from gilscope.toolkit.scale.judgement import LOST
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer, answer_values
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build
+    from gilscope.toolkit.scale.api import ApiScaling
+    from gilscope.toolkit.scale.investigation import ScalingInvestigation
 
 THREADS = 2
 TEST_FOLDERS = ("tests", "test")
 FOUND, UNFINISHED = 1, 3
+STOPPED = "stopped before the end"
 
 DESCRIPTION = """\
 Call a function of yours from several threads on each free-threaded build, and from as many processes in the same
@@ -109,20 +112,29 @@ def run(args: Namespace) -> int:
     machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
     functions: list[BuildScaling] = []
     apis: list[BuildApiScaling] = []
-    for build, python in builds:
-        limit = (f"{format_seconds(args.budget)} and what has begun by then" if args.api else
-                 "a minute on a quiet machine, several if a call takes over 20 ms")
-        print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
-        with machine.hold():
-            if args.api:
-                apis.append(_investigated_api(build, python, args, files))
-            else:
-                functions.append(_investigated(build, python, args))
-    answer = ScalingAnswer(
-        subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
-        command=shlex.join(["gilscope", *args.words]), functions=tuple(functions), apis=tuple(apis))
-    output.show(answer_document(answer))
-    output.finish(lambda: answer_values(answer))
+
+    def show() -> None:
+        answer = ScalingAnswer(
+            subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
+            command=shlex.join(["gilscope", *args.words]), functions=tuple(functions), apis=tuple(apis))
+        output.show(answer_document(answer))
+        output.finish(lambda: answer_values(answer))
+
+    try:
+        for build, python in builds:
+            limit = (f"{format_seconds(args.budget)} and what has begun by then" if args.api else
+                     "a minute on a quiet machine, several if a call takes over 20 ms")
+            print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
+            with machine.hold():
+                if args.api:
+                    _investigate_api(build, python, args, files, apis)
+                else:
+                    _investigate(build, python, args, functions)
+    except KeyboardInterrupt:
+        if functions or apis:
+            show()
+        raise
+    show()
     if args.api:
         outcomes = [one.outcome for each in apis if each.found for one in each.found.callables]
         return _code(limited=any(outcome in LIMITED for outcome in outcomes),
@@ -189,30 +201,53 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
     return free
 
 
-def _investigated(build: Build, python: Path, args: Namespace) -> BuildScaling:
-    """Investigate one build; a process that is lost, and a function that fails on this build, are its problem."""
+def _investigate(build: Build, python: Path, args: Namespace, functions: list[BuildScaling]) -> None:
+    """Add the findings on one build; a process that is lost, and a function that fails on this build, are its problem.
+
+    If a signal stops it, what is known by then is added.
+    """
+    known: list[str] = []
+
+    def add(found: ScalingInvestigation | None, problem: str = "") -> None:
+        so_far = f"; known by then: {'; '.join(known)}" if known and not found else ""
+        functions.append(BuildScaling(label=build.label, version=build.version, found=found,
+                                      problem=f"{problem}{so_far}"))
+
     try:
         with ZygoteProcess(python, _folders(args)) as process:
             loaded = process.load(args.function, args.payloads, args.payload, args.threads)
+
+            def say(text: str) -> None:
+                known.append(text)
+                if loaded.seconds_per_call >= LONG_CALL:
+                    print_stderr(f"gilscope: {text}")
+
             if loaded.gil:
-                return BuildScaling(label=build.label, version=build.version, found=None, problem=GIL_ON)
-            found = investigate(process, loaded, args.threads, say=lambda text: print_stderr(f"gilscope: {text}"))
-            return BuildScaling(label=build.label, version=build.version, found=found)
+                add(None, GIL_ON)
+            else:
+                add(investigate(process, loaded, args.threads, say=say))
     except (UnscalableFunctionError, LostZygoteError) as error:
-        return BuildScaling(label=build.label, version=build.version, found=None, problem=str(error))
+        add(None, str(error))
+    except KeyboardInterrupt:
+        if known:
+            add(None, STOPPED)
+        raise
 
 
-def _investigated_api(
-    build: Build, python: Path, args: Namespace, files: tuple[tuple[Path, str], ...],
-) -> BuildApiScaling:
-    """Investigate what a module offers on one build."""
+def _investigate_api(
+    build: Build, python: Path, args: Namespace, files: tuple[tuple[Path, str], ...], apis: list[BuildApiScaling],
+) -> None:
+    """Add the findings on what a module offers on one build; if a signal stops it, what is known by then."""
     request = ApiRequest(module=args.api, threads=args.threads, folders=_folders(args), files=files,
                          seconds=args.budget)
+
+    def add(found: ApiScaling | None, problem: str = "") -> None:
+        apis.append(BuildApiScaling(label=build.label, version=build.version, found=found, problem=problem))
+
     try:
-        found = investigate_api(python, request, lambda text: print_stderr(f"gilscope: {text}"))
+        add(investigate_api(python, request, lambda text: print_stderr(f"gilscope: {text}"), keep=add))
     except UnscalableFunctionError as error:
-        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=str(error))
-    return BuildApiScaling(label=build.label, version=build.version, found=found)
+        add(None, str(error))
 
 
 def _python(build: Build, packages: Sequence[str]) -> Path:
