@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import GIL_LIMITS, SEEN, file_line, held_share, place_text
@@ -204,32 +205,40 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
 def _limit_text(found: Diagnosis) -> str:
     """Return the bottleneck of the program; the GIL does not limit its speed if no run without it was faster."""
     there = found.elsewhere
-    if there is None or there.ratio is None or (min(there.walls) < found.summary.wall and not took_as_long(there)):
+    if there is None or there.ratio is None:
+        return found.limit.sentence
+    same = took_as_long(there) and not _differ(there)
+    if min(there.walls) < found.summary.wall and not same:
         return found.limit.sentence
     return found.limit.sentence.replace(GIL_LIMITS, "The run was not shorter without the GIL, but ")
+
+
+def _differ(there: WithoutGil) -> bool:
+    """Return True if the runs there differ too much for one number."""
+    return max(there.walls) > MOST_SPREAD * min(there.walls)
 
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
         return f"The gain on {there.build} is unknown: {there.refused}."
     here = format_seconds(found.summary.wall)
-    without = "without the GIL"
-    if there.version.split(".")[:2] != found.version.split(".")[:2]:
-        without += f" and of another version than {found.version}"
-    least, most = min(there.walls), max(there.walls)
-    if most > MOST_SPREAD * least:
-        return (f"On {there.build}, {without}, it took {format_seconds(least)} to {format_seconds(most)} in "
-                f"{len(there.walls)} runs, instead of {here}: runs differ too much for one number.")
+    build = there.build
+    if not re.match(rf"{re.escape(found.version)}(?!\d)", there.version):     # a recording says 3.15.0 of 3.15.0rc1+
+        build += f" ({there.version}, not {found.version})"
+    if _differ(there):
+        return (f"On {build}, without the GIL, it took {format_seconds(min(there.walls))} to "
+                f"{format_seconds(max(there.walls))} in {len(there.walls)} runs, instead of {here}: runs differ too "
+                "much for one number.")
     runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
     times = f"{format_seconds(there.wall)} instead of {here}"
     if took_as_long(there) and not there.busy:
-        return (f"On {there.build}: {format_seconds(there.wall)} instead of {here} "
+        return (f"On {build}: {format_seconds(there.wall)} instead of {here} "
                 f"({counted(len(there.walls), 'run')}): no gain. If the program runs for a fixed time, compare the "
                 "work done instead.")
     words = (f"was {_times(there.ratio)} times as fast" if there.ratio > 1 else
              f"took {_times(1 / there.ratio)} times as long")
     doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
-    return f"On {there.build}, {without}, it {words}: {times}, {runs}.{doubt}"
+    return f"On {build}, without the GIL, it {words}: {times}, {runs}.{doubt}"
 
 
 def _times(ratio: float) -> str:
