@@ -84,18 +84,13 @@ def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[
     return [_starved(each) if _exceeds(load_of(each), others.get(each.cell.build, 0.0)) else each for each in results]
 
 
-def has_clean_cell(starved: Mapping[Cell, bool | None]) -> bool:
-    """Return True unless the cells of every group that is compared lacked their cores, all that need several.
+def has_clean_cell(starved: Iterable[bool | None]) -> bool:
+    """Return True unless all cells of a round that need several cores lacked them.
 
     Args:
-        starved: Whether each cell of a round was starved; None: no load starves it.  A group of such cells alone is
-            clean, since its work waits; beside others they are baselines, or threads that share a GIL.
+        starved: Whether each cell was starved; None: no load starves it, so it does not tell.
     """
-    for group in comparable(starved):
-        lacking = [starved[cell] for cell in group if starved[cell] is not None]
-        if not all(lacking) or not lacking:
-            return True
-    return not starved
+    return {each for each in starved if each is not None} != {True}
 
 
 def _exceeds(arm: ArmLoad, others: float) -> bool:

@@ -176,7 +176,7 @@ class Scheduler:
                     complete = self._round(self._done)
                 # An incomplete first round is better than none; a later one is repeated when the run is resumed.
                 self._done += complete or self._done == self._first
-                self._clean.append(has_clean_cell(self._starved))
+                self._clean.append(has_clean_cell(self._starved.values()))
                 if complete:
                     self._look()
                 self._save(self._done, "running")

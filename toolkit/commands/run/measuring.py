@@ -213,7 +213,7 @@ def _starved_text(done: Run, rounds: int) -> str:
     """Return why the run stopped and how to go on; `rounds` are those that it was to have."""
     more = f" --rounds {2 * (rounds - done.sessions[-1].first_round)}" if done.rounds_done >= rounds else ""
     command = f"gilscope run --resume {done.label}{more}"
-    return ("stopped, since nothing can be compared: other programs used the cores of every cell that needs several. "
+    return ("stopped: other programs used the cores of every cell that needs several. "
             f"End them, and go on: {command}. To wait until the cores are idle: {command} --wait-quiet")
 
 
