@@ -120,20 +120,24 @@ def changed(loaded, change):
 
 
 def test_every_common_page_with_ratios_says_how_early_stopping_biases_them(runs):
-    early = dataclasses.replace(runs[0], stopping="cells with a clear answer got fewer rounds")
-    said = "run1: cells with a clear answer got fewer rounds"
+    early = dataclasses.replace(runs[0], stopping="cells with a clear answer got fewer rounds; see `gilscope report`")
+    said = "run1: cells with a clear answer got fewer rounds; see gilscope report"
     both = [early, runs[1]]
     series, group = follow(both), next(iter(workload_pages(both)))
     around = page_values("t", "d")
     pages = {
-        "home.html": beside(home_values(both, {each.id: [] for each in both}, KINDS, series=series)),
+        "home.html": beside(home_values(both, {each.id: [] for each in both}, KINDS, series=series)) | {
+            "experiments": [{"title": "t", "link": "x.html", "finding": "see `gilscope experiment`"}]},
         "history.html": history_values(both, series) | around,
         "history-workload.html": workload_values(group, both, series, {}) | around,
         "machines.html": machines_values([early], KINDS) | {"fleets": []} | around,
     }
     for name, values in pages.items():
-        assert said in rendered(name, values), name
-    newer = rendered("machines.html", machines_values(both, KINDS) | {"fleets": []} | around)
+        page = Tags(rendered(name, values))
+        assert said in page.text, name
+        assert "`gilscope" not in page.text, name      # commands are marked as code
+        assert page.named("code"), name
+    newer = Tags(rendered("machines.html", machines_values(both, KINDS) | {"fleets": []} | around)).text
     assert said not in newer   # its cells are those of the newest run alone
 
 

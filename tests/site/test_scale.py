@@ -5,6 +5,7 @@ from math import log
 
 import pytest
 
+from gilscope.toolkit.site.charts.cells import GLANCE_LETTER, GLANCE_WIDTH, glance_axis
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.charts.scale import MOST_MARKS, ratio_scale
 
@@ -23,6 +24,15 @@ def test_marks_of_a_ratio_axis_have_room_and_lie_on_all_of_it(lo, hi):
     whole = log(scale.hi / scale.lo)
     assert log(max(values) / min(values)) > whole / 3, "they do not crowd one end"
     assert 1 in values
+
+
+@pytest.mark.parametrize(("lo", "hi"), [
+    (0.93, 1.2), (0.85, 1.45), (0.9, 1.3), (0.5, 2.2), (0.2, 9), (0.97, 1.03), (0.01, 16), (0.9, 4), (0.6, 2.3)])
+def test_words_of_a_small_picture_do_not_overlap(lo, hi):
+    marks = glance_axis(ratio_scale([lo, hi], 8, GLANCE_WIDTH - 8))["marks"]
+    assert len(marks) >= 2
+    for before, after in pairwise(marks):
+        assert after["at"] - before["at"] > (len(before["text"]) + len(after["text"]) + 2) / 2 * GLANCE_LETTER
 
 
 def test_words_below_an_axis_have_room():

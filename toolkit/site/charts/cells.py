@@ -26,6 +26,7 @@ ROW, TOP, FOOT = 20, 10, 26   # pixels
 START, END = 0, 100      # of the plot; names and numbers of workers are to the left of it
 COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and the distance to the next
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
+GLANCE_LETTER = 6        # of the axis, in a font of 11 pixels
 MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are counted at the edge
 LEAST_OFF = 0.02
 
@@ -112,12 +113,12 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
             for i, (cell, seen) in enumerate(found)]
     says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"
     return {"width": GLANCE_WIDTH, "height": GLANCE_ROW * max(len(rows), 1) + 4, "rows": rows, "one": scale.place(1),
-            "marks": scale.marks(), "says": visible(f"{title}: {says}")}
+            "marks": scale.marks(GLANCE_LETTER), "says": visible(f"{title}: {says}")}
 
 
 def glance_axis(scale: ChartScale) -> dict[str, Any]:
     """Return the marks of an axis that small pictures share."""
-    return {"width": GLANCE_WIDTH, "marks": scale.marks()}
+    return {"width": GLANCE_WIDTH, "marks": scale.marks(GLANCE_LETTER)}
 
 
 def resources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,13 @@ class ChartScale:
         inside = min(max(value, self.lo), self.hi)
         return round(self.start + (form(inside) - low) / (high - low) * (self.end - self.start), 2)
 
-    def marks(self) -> list[dict[str, Any]]:
-        """Return places and words of the axis's marks."""
-        values = _log_marks(self.lo, self.hi) if self.log else _even_marks(self.lo, self.hi)
+    def marks(self, letter: float = 0.0) -> list[dict[str, Any]]:
+        """Return places and words of the axis's marks.
+
+        Args:
+            letter: The width of a letter: the words of a logarithmic axis, such as "1.5x", are that far apart.
+        """
+        values = _log_marks(self, letter) if self.log else _even_marks(self.lo, self.hi)
         return [{"at": self.place(each), "text": f"{each:g}"} for each in values]
 
 
@@ -61,16 +66,21 @@ def even_scale(values: Iterable[float], start: float, end: float, *, lo: float =
     return ChartScale(lo, most if most > lo else lo + 1, start, end)
 
 
-def _log_marks(lo: float, hi: float) -> Sequence[float]:
+def _log_marks(scale: ChartScale, letter: float) -> Sequence[float]:
     """Return the finest marks of which there is room for all; those of a ladder that ends within the axis are not."""
     found: Sequence[float] = ()
     for ladder in _LADDERS:
-        fitting = [each for each in ladder if lo <= each <= hi]
-        if found and not (ladder[0] <= lo * STEP and hi <= ladder[-1] * STEP):
+        fitting = [each for each in ladder if scale.lo <= each <= scale.hi]
+        if found and not (ladder[0] <= scale.lo * STEP and scale.hi <= ladder[-1] * STEP):
             continue   # its marks would crowd one end of the axis
-        if len(found) < len(fitting) <= MOST_MARKS:
+        if len(found) < len(fitting) <= MOST_MARKS and _are_apart(fitting, scale, letter):
             found = fitting
     return found
+
+
+def _are_apart(values: Sequence[float], scale: ChartScale, letter: float) -> bool:
+    return all(abs(scale.place(after) - scale.place(before)) >= letter * (1 + len(f"{before:g}x{after:g}x") / 2)
+               for before, after in pairwise(values))
 
 
 def _even_marks(lo: float, hi: float) -> Sequence[float]:
