@@ -95,7 +95,9 @@ def _bottleneck(
     of_locks = _share(sum(row.parked + row.spun for row in working), working)
     # While the next holder of the GIL waits for a core, all others wait for the GIL, and nobody has it.
     of_cores = _share(max(queued, min(waited * (1 - held), queued * len(working))), working)
-    if of_cores >= LIMITS and of_cores > max(of_gil, of_locks):
+    rest = _elsewhere(summary)
+    asleep = rest if rest is not None and len(working) == len(summary.threads) else 0.0    # shares of the same time
+    if of_cores >= LIMITS and of_cores > max(of_gil, of_locks, asleep):
         if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
             sentence = f"Other programs used its core: it waited {percent(of_cores)} of its non-idle time for one."
         else:
@@ -105,7 +107,6 @@ def _bottleneck(
     if max(of_gil, of_locks) >= LIMITS:
         found = _gil(of_gil, holders, stall) if of_gil >= of_locks else _lock(of_locks, summary)
         return _with_queue(found, of_cores)
-    rest = _elsewhere(summary)
     if rest is not None and rest >= MOSTLY:
         sentence = (f"It waits for I/O: {percent(rest)} of its threads' non-idle time is reading, sleeping and the "
                     f"like. {_little(of_gil, of_locks)}.")
