@@ -28,7 +28,8 @@ LAYERS = (
     ("gilscope.toolkit.concurrency_models", "gilscope.toolkit.model", "gilscope.toolkit.metrics",
      "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
      "gilscope.toolkit.temporary", "gilscope.toolkit.processes", "gilscope.toolkit.bounded_reading",
-     "gilscope.toolkit.records", "gilscope.toolkit.file_locks", "gilscope.toolkit.user_dirs"),
+     "gilscope.toolkit.records", "gilscope.toolkit.file_locks", "gilscope.toolkit.user_dirs",
+     "gilscope.toolkit.own_files"),
     ("gilscope.toolkit",),
     ("gilscope",),   # its version; imports the public names when they are asked for
 )
@@ -64,7 +65,8 @@ OTHER_PROCESSES = {
     "a checked program": (
         ("gilscope.toolkit.race.child.main",),
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
-         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
+         "gilscope.toolkit.file_locks", "gilscope.toolkit.own_files", "gilscope.toolkit.processes",
+         "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
          "gilscope.toolkit.bounded_reading", "gilscope.race"),
@@ -74,7 +76,8 @@ OTHER_PROCESSES = {
         ("gilscope.toolkit.scale.child", "gilscope.toolkit.measure.child.calls", "gilscope.toolkit.race",
          "gilscope.toolkit.hammer.calls", "gilscope.toolkit.hammer.targets",
          "gilscope.toolkit.builds", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
-         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
+         "gilscope.toolkit.file_locks", "gilscope.toolkit.own_files", "gilscope.toolkit.processes",
+         "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
          "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.toolkit.measure.child.user_code"),
@@ -82,7 +85,8 @@ OTHER_PROCESSES = {
     "a test run with --gil=off": (
         ("gilscope.toolkit.gil_guard.plugin",),
         ("gilscope.toolkit.gil_guard", "gilscope.toolkit.bounded_reading", "gilscope.toolkit.errors",
-         "gilscope.toolkit.escaping", "gilscope.toolkit.keyed_store", "gilscope.toolkit.records",
+         "gilscope.toolkit.escaping", "gilscope.toolkit.keyed_store", "gilscope.toolkit.own_files",
+         "gilscope.toolkit.records",
          "gilscope.toolkit.temporary", "gilscope.toolkit.units", "gilscope.toolkit.user_dirs"),
         {"_pytest", "packaging", "pytest"}),
     "a process that calls C code from threads": (

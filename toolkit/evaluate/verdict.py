@@ -22,10 +22,10 @@ from gilscope.toolkit.evaluate.facts import (
     subinterpreters_on,
 )
 from gilscope.toolkit.evaluate.probes import PROBES
-from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
+from gilscope.toolkit.own_files import is_test
 from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, few
 

@@ -11,14 +11,12 @@ import _thread
 import os
 import sys
 import threading
-import tomllib
 from _thread import _count, get_ident
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.gil_guard.code_under_test import TESTS, free_tool, is_under_test
+from gilscope.toolkit.gil_guard.code_under_test import free_tool, is_under_test
 from gilscope.toolkit.gil_guard.extension_loads import watch_extension_loads
+from gilscope.toolkit.own_files import InstalledProject, split_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +39,7 @@ class ProjectCode:
     def __init__(self, root: Path) -> None:
         """Prepare for the project whose pyproject.toml is in `root`; its installed copy is its code, too."""
         self._root = os.path.realpath(root)
-        self._installed = _installed_files(root / "pyproject.toml")
+        self._installed = InstalledProject(self._root)
         self._known: dict[str, bool] = {}
         self._packages: dict[str, bool] = {}
 
@@ -68,21 +66,9 @@ class ProjectCode:
         if not os.path.isabs(file):   # "<frozen importlib._bootstrap>", "<string>"
             return False
         file = os.path.realpath(file)
-        return file in self._installed or is_under_test(file, self._root)
-
-
-def _installed_files(pyproject: Path) -> frozenset[str]:
-    """Return the code files of the installed distribution that a pyproject.toml names, without its tests."""
-    try:
-        name = tomllib.loads(read_text(pyproject)).get("project", {}).get("name")
-        found = distribution(name) if isinstance(name, str) else None
-    except (OSError, ValueError, PackageNotFoundError, AttributeError, RecursionError):
-        return frozenset()
-    if found is None:
-        return frozenset()
-    return frozenset(
-        os.path.realpath(str(found.locate_file(path))) for path in found.files or ()
-        if path.suffix in {".py", ".so", ".pyd"} and not {*TESTS}.intersection(path.parts))
+        site = split_installed(file)[0]
+        return is_under_test(file, site.rstrip(os.sep) or self._root) and (
+            not site or self._installed.has_file(file))
 
 
 class ProjectThreads:

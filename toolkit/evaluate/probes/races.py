@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
-from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
+from gilscope.toolkit.own_files import is_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

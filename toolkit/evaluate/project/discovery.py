@@ -26,14 +26,13 @@ from gilscope.toolkit.evaluate.requirements.declared import (
     tox_tests,
 )
 from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
+from gilscope.toolkit.own_files import SOURCE_FOLDERS, TEST_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
-TEST_FOLDERS = ("tests", "test")
-SOURCE_FOLDERS = ("src", "python", "lib")   # usual folders of packages, besides the root
 NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "bench", "benchmark", "benchmarks", "scripts",
     "tools", "build", "dist", "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile",

@@ -6,13 +6,13 @@ import ast
 import re
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, SOURCE_FOLDERS, TEST_FOLDERS, path_of, said_modules
+from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, path_of, said_modules
+from gilscope.toolkit.own_files import SOURCE_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,13 +85,6 @@ def _package_with(module: str, folders: Iterable[Path]) -> tuple[str, Path | Non
         if name != parts[0]:
             return name, folder
     return parts[0], None
-
-
-def is_test(file: str) -> bool:
-    """Return True if a file of the project is one of its tests."""
-    *folders, name = PurePath(file).parts
-    return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
-            or any(folder in TEST_FOLDERS for folder in folders))
 
 
 def needed_to_run(project: Project) -> frozenset[str]:

@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.discovery import SOURCE_FOLDERS
 from gilscope.toolkit.evaluate.project.installing import copy_project
+from gilscope.toolkit.own_files import SOURCE_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, last_lines, parse_json, read_text
 from gilscope.toolkit.builds.environment import PACKAGE
-from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction, made_at_import
 from gilscope.toolkit.evaluate.project.racing.unwatched import (
     library_state,
@@ -26,6 +25,7 @@ from gilscope.toolkit.evaluate.project.racing.unwatched import (
 from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
+from gilscope.toolkit.own_files import is_test
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.terms import RaceKind, Severity

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import parse_json, read_text
-from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.project.racing.checker import LATE, CheckedProgram, check
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
+from gilscope.toolkit.own_files import is_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
