@@ -30,7 +30,7 @@ os.environ["GILSCOPE_RESULTS"] = "results"
 # Tests run beside each other, and take the cores from each other.
 os.environ["GILSCOPE_STARVED"] = "measure"
 
-# `gilscope race` says a word more where it is set; what programs print is compared.
+# pytest cuts no line where it is set; what programs print is compared.
 os.environ.pop("CI", None)
 
 # Tests start thousands of Pythons: each would compile gilscope anew, and each process that collects tests all of them.

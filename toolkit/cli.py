@@ -39,7 +39,8 @@ exit codes:
     0  nothing was found
     1  something was found: a slower cell with --fail-on, a blocker, hosts that do not match, private data in a site
     2  the request was wrong
-    3  a cell failed, or gilscope could not finish: the disk is full, the cores are busy, gilscope itself failed
+    3  a cell failed, gilscope race checked nothing, or gilscope could not finish: the disk is full, the cores are busy,
+       gilscope itself failed
    66  gilscope race: the program has a data race
  else  gilscope race and gilscope gil: the exit code of the program that they ran; 128+N: signal N ended it
   130  Ctrl-C; 143: SIGTERM; 129: SIGHUP (the terminal was closed). Measured values are kept.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import builtins
 import os
+import sys
+from types import ModuleType
 
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.own_files import split_installed
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.program.spec import UNCHECKED, WATCHED
+from gilscope.toolkit.race.program.spec import CHECKED, UNCHECKED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.core import Core
 
+NOT_THE_PROGRAMS = {"__main__", "__mp_main__", "gilscope", "sitecustomize", "usercustomize"}   # imports
 CHECKING = OP_PREFIX + "checking"    # a name in builtins during a session
 _follows_forks = False
 
@@ -45,10 +49,11 @@ class RaceSession:
     handler: ConflictHandler
 
     def __init__(self, *, spool: str, include: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> None:
-        self.spool = spool
+        self.spool = os.path.abspath(spool)
         self.include = include
         self.options = dict(options or {})
         self.unrewritten: dict[str, str] = {}   # path -> why the module is not rewritten
+        self.checked: set[str] = set()          # paths of rewritten modules
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -70,9 +75,9 @@ class RaceSession:
 
     def _start(self) -> None:
         self.core = load_core()
-        self._is_project = hook.project_filter(include=self.include)
+        self._is_project = hook.project_filter(str(self.options.get("root", "")), self.include)
         self._undo.append(sync.install(self.core))
-        self._undo.append(hook.install(self.core, self._is_project, self._note_unrewritten))
+        self._undo.append(hook.install(self.core, self._is_project, self._note_loaded))
         pytest = ImportPatcher({"_pytest.assertion.rewrite": self._rewrite_tests})
         pytest.start()
         self._undo.append(pytest.stop)
@@ -87,7 +92,7 @@ class RaceSession:
     def attach(self) -> None:
         """Rewrite the project's functions in modules that are imported already."""
         from gilscope.toolkit.race.loading.rewrite_loaded import attach
-        self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
+        self._undo.append(attach(self.core, self._is_project, self._note_loaded))
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """Return the entry script's code, rewritten.
@@ -96,29 +101,34 @@ class RaceSession:
             SyntaxError: The source is not valid Python.
             ValueError: The source contains null bytes.
         """
-        return hook.code_for_script(path, source, self.core, self._note_unrewritten)
+        return hook.code_for_script(path, source, self.core, self._note_loaded)
 
     def finish(self) -> None:
         """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
         if self.handler.any_record or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
-        self._note_watched()
+        for path in self._unchecked_packages():
+            self._append(UNCHECKED, path)
 
-    def _note_watched(self) -> None:
-        """Write the files that were watched, and the packages that they use and that were not.
+    def _unchecked_packages(self) -> list[str]:
+        """Return a file of each top-level package of the project that was imported and has no checked file.
 
-        A program without a race leaves no other trace of them.
+        The program may have put anything into sys.modules: only namespaces of real modules are read.
         """
-        from gilscope.toolkit.race.program.used_packages import used_packages  # not before the program
-
-        paths = dict.fromkeys(site.path for site in all_sites)
-        packages = used_packages(set(paths), self._is_project)
-        try:
-            for name, found in ((WATCHED, list(paths)), (UNCHECKED, packages)):
-                append(os.path.join(self.spool, name), "".join(f"{each}\n" for each in found).encode(errors="replace"))
-        except (OSError, ValueError):
-            return   # the report then does not say what was watched
+        files: dict[str, str] = {}
+        checked = set()
+        root = os.path.join(str(self.options.get("root", "")), "")
+        for name, module in list(sys.modules.items()):
+            file = vars(module).get("__file__") if type(module) is ModuleType else None
+            top = name.partition(".")[0] if type(name) is str else ""
+            if type(file) is not str or not top or top in NOT_THE_PROGRAMS:
+                continue
+            if file in self.checked or file in self.unrewritten:
+                checked.add(top)
+            elif (file.startswith(root) or split_installed(file)[0]) and self._is_project(name, file):
+                files.setdefault(top, file)
+        return [file for top, file in files.items() if top not in checked]
 
     def stop(self) -> None:
         """Stop checking and undo all patches."""
@@ -136,10 +146,20 @@ class RaceSession:
 
     def _rewrite_tests(self, module: Any) -> None:
         from gilscope.toolkit.race.loading import pytest_hook
-        self._undo.append(pytest_hook.install(module, self.core, self._is_project, self._note_unrewritten))
+        self._undo.append(pytest_hook.install(module, self.core, self._is_project, self._note_loaded))
 
-    def _note_unrewritten(self, path: str, reason: str) -> None:
-        self.unrewritten[path] = reason
+    def _note_loaded(self, path: str, reason: str) -> None:
+        if reason:
+            self.unrewritten[path] = reason
+        elif path not in self.checked:
+            self.checked.add(path)
+            self._append(CHECKED, path)
+
+    def _append(self, name: str, path: str) -> None:
+        try:
+            append(os.path.join(self.spool, name), f"{path}\n".encode(errors="replace"))
+        except OSError:
+            return   # the report then does not count the file
 
 
 def _follow_forks() -> None:

@@ -8,6 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.own_files import project_root
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.text import render
@@ -77,7 +78,7 @@ def watch(*, raises: bool = False, include: Sequence[str] = ()) -> Iterator[Watc
     """
     spool = make_spool()
     report = WatchReport(spool)
-    session = RaceSession(spool=spool, include=include, options={"root": os.getcwd()})
+    session = RaceSession(spool=spool, include=include, options={"root": project_root(os.getcwd())})
     try:
         session.start()
         session.attach()

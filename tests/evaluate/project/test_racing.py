@@ -123,7 +123,7 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
     (lambda text: text.replace('"races"', '"race"', 1), "race"),
     (lambda _: "[]", "it is [], not an object"),
     (lambda text: text.replace("gilscope race", "another tool", 1), "tool is 'another tool', not gilscope race"),
-    (lambda text: text[:-70], "property name"),
+    (lambda text: text[:text.rindex("processes") - 1], "property name"),
 ])
 def test_damaged_report_names_file_and_field(tmp_path, monkeypatch, damage, said):
     def run_once(command, *_, **__):

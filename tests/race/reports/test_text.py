@@ -106,9 +106,3 @@ def test_long_report_keeps_to_its_lines_and_lists_every_variable():
     hidden = 12 - said.count("DATA RACE")
     assert f"  {hidden} variables with races are in this list alone" in said
     assert shown(*races, stacks=True).count("DATA RACE") == 12
-
-
-def test_clean_report_says_what_was_watched():
-    said = text.render(make_report(races=(), notes=()), watched="watched load.py")
-    assert said.splitlines()[-1].endswith("; watched load.py")
-    assert "watched load.py" not in shown(web_race("hits", 18), watched="watched load.py")

@@ -182,9 +182,13 @@ def test_what_counts_as_project_code(tmp_path):
     assert not is_project("attr", str(tmp_path / ".venv/lib/python3.13/site-packages/attr/__init__.py"))
     assert not is_project("queue", str(Path(os.__file__).with_name("queue.py")))
     assert not is_project("gilscope.toolkit.race.loading.hook", hook.__file__)     # not even with --include
-    installed = tmp_path / "site-packages" / "tool"
-    assert hook.project_filter(roots=[str(installed)])("tool.main", str(installed / "main.py"))
-    assert not hook.project_filter(roots=[str(tmp_path)])("tool.main", str(installed / "main.py"))
+    installed = tmp_path / "site-packages" / "tool" / "main.py"
+    assert not hook.project_filter(str(tmp_path))("tool.main", str(installed))
+    for source in ("pyproject.toml", "src/tool/main.py"):
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).touch()
+    assert hook.project_filter(str(tmp_path))("tool.main", str(installed))
+    assert not is_project("tool.main", str(installed))
 
 
 def test_finalizers_at_exit_still_find_the_operations(tmp_path):

@@ -439,7 +439,7 @@ def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some
         place.mkdir(parents=True)
         write(place, source)
         prepare(place)
-        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
+        race = [sys.executable, "-c", GILSCOPE, "race", "-q", "--build", f"it={python}", f"--python-args={flags}"]
         command = [*(race if checked else [python, *flags.split()]), *words]
         done = subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {closing}', "sh", *command], cwd=place, timeout=PATIENCE, input=stdin,

@@ -300,25 +300,3 @@ def test_test_modules_are_checked_by_a_gilscope_from_elsewhere(tmp_path):
     assert "DATA RACE on Account.balance" in done.stderr
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    ([], True), (["--race-include=shop", "--race-include=shop.*"], False)])
-def test_project_that_is_installed_is_not_silently_unchecked(options, said, tmp_path):
-    site = tmp_path / "site-packages"
-    (site / "shop-1.dist-info").mkdir(parents=True)
-    (site / "shop-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1\n")
-    (site / "shop-1.dist-info" / "RECORD").write_text("shop.py,,\n")
-    (site / "shop.py").write_text("class Till:\n    sold = 0\n\ndef sell():\n    Till.sold += 1\n")
-    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
-    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
-        import shop, threading
-        def test_two_sell():
-            threads = [threading.Thread(target=shop.sell) for _ in range(2)]
-            for thread in threads: thread.start()
-            for thread in threads: thread.join()
-        """))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "--race", *options],
-        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
-    assert ("shop was imported from its installed copy" in done.stdout) == said
-    assert done.returncode == int(not said), done.stdout

@@ -10,9 +10,11 @@ import os
 
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.own_files import project_root
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.program.spec import COMMAND, STDIN, CheckedRunSpec
-from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find
+from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
+from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec
+from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find, whole
 from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
 
 TYPE_CHECKING = False
@@ -45,8 +47,8 @@ exit codes:
      66  a race was found; notes do not count
   128+N  signal N ended the program, and no race was found
       3  there is no core for the program's Python, Python exited with 0 without starting the program, accesses
-         went unchecked that should have been checked, records could not be written, or a report file could not be
-         written
+         went unchecked that should have been checked, no file of the project was checked, records could not be
+         written, or a report file could not be written
       2  the request was wrong
   else   the program's own
 
@@ -102,6 +104,8 @@ def add_options(parser: Any) -> None:
         "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
+    add("-q", "--quiet", action="store_true", help="If there is no race, do not say which files were checked. Use it "
+        "where standard error must be the program's own.")
     add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
 
 
@@ -128,7 +132,7 @@ class RaceOptions:
         self.by = ""
         self.words: Sequence[str] = ()   # of the command line
         self.include: list[str] = []
-        self.notes = self.shared = self.stacks = self.no_color = False
+        self.notes = self.shared = self.stacks = self.no_color = self.quiet = False
         self.confirm = 0
         self.run = run
         for each in RACE_FORMATS:
@@ -154,7 +158,8 @@ def run(args: RaceOptions) -> int:
     python = _python(args, target)
     if args.build and target.python:   # the command's own environment is for another build
         target = ProgramTarget(COMMAND, os.path.basename(target.name), target.args)
-    root, settings = _project()
+    root = project_root(os.getcwd())
+    settings = _settings(root)
     spec = CheckedRunSpec(kind=target.kind, name=target.name, args=target.args, python=python,
                           include=[*args.include, *settings.include],
                           options={"root": root, "target": " ".join(args.program), "build": args.build or "",
@@ -175,7 +180,7 @@ def run(args: RaceOptions) -> int:
                 raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
         if first.ended and start.lacks_module(first.spool):
             _advise_on_module(target.name, args.build)
-        found, unsaved = (False, 0) if start.was_refused(first.spool) else _report(args, settings, first, page)
+        found, status = (False, 0) if start.was_refused(first.spool) else _report(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
     if any(word.startswith("--") for word in args.program[1:]):
@@ -184,7 +189,7 @@ def run(args: RaceOptions) -> int:
         warn_of_late_options("race", add_options, first.ended, args.program)
     if found:
         return RACE_FOUND
-    return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or unsaved
+    return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or status
 
 
 class UncheckedError(ToolkitError):
@@ -206,22 +211,18 @@ def _advise_on_module(module: str, build: str | None) -> None:
                  f"install it with pip into an environment of that Python and use that one: {environment}")
 
 
-def _project() -> tuple[str, RaceSettings | NoSettings]:
-    """Return the project's folder, and the settings for races in its pyproject.toml.
-
-    The folder is the nearest one with a pyproject.toml, from the current one upwards, or else the current one.
-    """
-    here = folder = os.getcwd()
-    while not os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
-        if folder == (folder := os.path.dirname(folder)):
-            return here, NoSettings()
+def _settings(root: str) -> RaceSettings | NoSettings:
+    """Return the settings for races in the pyproject.toml of a folder."""
+    path = os.path.join(root, "pyproject.toml")
+    if not os.path.isfile(path):
+        return NoSettings()
     with open(path, "rb") as file:
         if b"gilscope" not in file.read(MOST_SETTINGS):
-            return folder, NoSettings()   # without the time to import a parser
+            return NoSettings()   # without the time to import a parser
     from pathlib import Path
 
     from gilscope.toolkit.race.report.settings import settings
-    return folder, settings(Path(path))
+    return settings(Path(path))
 
 
 def _page(args: RaceOptions) -> HtmlFile | None:
@@ -239,22 +240,34 @@ def _page(args: RaceOptions) -> HtmlFile | None:
 def _report(
     args: RaceOptions, settings: RaceSettings | NoSettings, first: start.FirstRun, page: HtmlFile | None
 ) -> tuple[bool, int]:
-    """Write the reports that are requested or needed; `report` in commands/race/report.py says what is returned."""
+    """Write what was checked, and the reports that are requested or needed.
+
+    `report` in commands/race/report.py says what is returned.
+    """
+    checked = _checked_files(args, first)
     requested = args.html or args.shared or any(getattr(args, each.name) for each in RACE_FORMATS)
     is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
     if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
-        if start.wants_all_clear():
-            from gilscope.toolkit.escaping import message
+        if not args.quiet or (checked.is_nothing and not first.ended):
+            from gilscope.toolkit.commands.streams import print_stderr
 
-            watched, unchecked = start.watched_words(first.spool), start.unchecked_words(first.spool)
-            words = f"gilscope race: no race in what this run did{watched and f'; {watched}'}"
-            words = f"{unchecked}\n{words}" if unchecked else words
-            os.write(2, f"{message(words)}\n".encode(errors="replace"))
-        return False, 0
+            print_stderr(f"gilscope race: {checked.words(NO_RACE)}")
+        return False, UncheckedError.exit_code if checked.is_nothing else 0
     from gilscope.toolkit.commands.race.report import report
 
     args.notes = args.notes or settings.notes
-    return report(args, settings.suppressions, first, page)   # type: ignore[arg-type]  # it has a Namespace's attributes
+    return report(args, settings.suppressions, first, page, checked)   # type: ignore[arg-type]  # it has a Namespace's attributes
+
+
+def _checked_files(args: RaceOptions, first: start.FirstRun) -> CheckedFiles:
+    """Return the files that were checked; a command of an environment is none of the user's."""
+    spec = first.spec
+    script = whole(spec.name) if spec.kind == SCRIPT else ""
+    folder = os.path.dirname(script)
+    root = spec.options["root"]
+    is_command = os.path.exists(os.path.join(folder, "python")) or (
+        args.program[0] == "--" and folder in os.get_exec_path() and not script.startswith(os.path.join(root, "")))
+    return CheckedFiles(first.spool, root, script, is_command=is_command)
 
 
 def _python(args: RaceOptions, target: ProgramTarget) -> list[str]:

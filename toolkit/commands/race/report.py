@@ -14,10 +14,7 @@ from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
 from gilscope.toolkit.race.program.start import (
     INTERRUPTED,
     core_of,
-    unchecked_words,
-    wants_all_clear,
     was_begun,
-    watched_words,
 )
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
@@ -29,21 +26,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.commands.output.pages import HtmlFile
+    from gilscope.toolkit.race.program.checked_files import CheckedFiles
     from gilscope.toolkit.race.program.start import FirstRun
     from gilscope.toolkit.race.report.model import ConfirmationOutcome, RaceReport
     from gilscope.toolkit.race.report.settings import Suppression
 
 
 def report(
-    args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None
+    args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None, checked: CheckedFiles
 ) -> tuple[bool, int]:
     """Write the report in all forms that are requested.
 
     Returns:
         Whether there is a race that is not suppressed, and the exit code of a file that could not be written, of a
-        check that is incomplete, or 0.
+        check that is incomplete or of nothing, or 0.
     """
-    found = load(first.spool, suppressions)
+    found = replace(load(first.spool, suppressions), checked=tuple(checked.paths))
     if not found.processes and was_begun(first.spool):
         # A process writes its header with its first conflict, and this one had none.
         found = replace(found, target=first.spec.options["target"], build=first.spec.options["build"],
@@ -52,13 +50,13 @@ def report(
         found = found.with_confirmations(_confirmations(args, found, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
         print_stderr(f"gilscope: the program was ended by {_signal_name(first)}")
-    unsaved = _write(args, found, first)
+    unsaved = _write(args, found, checked)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
 
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
     # Lost records and gaps must not look like a program without races.
-    return bool(found.races), unsaved or (0 if found.is_complete else SaveError.exit_code)
+    return bool(found.races), unsaved or (0 if found.is_complete and not checked.is_nothing else SaveError.exit_code)
 
 
 def print_early_end(first: FirstRun) -> None:
@@ -70,16 +68,16 @@ def _signal_name(first: FirstRun) -> str:
     return signal.Signals(-first.ended).name
 
 
-def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
+def _write(args: Namespace, report: RaceReport, checked: CheckedFiles) -> int:
     """Write the text and the other forms; return the exit code of a file that could not be written, or 0."""
     requested = [(form, value) for form in RACE_FORMATS if (value := getattr(args, form.name))]
     in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
     for form in in_place:
         put_stderr(form.render(report, notes=args.notes))
-    if not in_place and _is_worth_saying(args, report):
+    if not in_place and _is_worth_saying(args, report, checked):
         color = not args.no_color and text.wants_colour(sys.stderr)
         put_stderr(text.render(without_pytest(report), color=color, notes=args.notes, stacks=args.stacks,
-                               watched=watched_words(first.spool), unchecked=unchecked_words(first.spool)))
+                               checked=checked))
     unsaved = 0
     for form, value in requested:
         if form in in_place:
@@ -92,12 +90,13 @@ def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
     return unsaved
 
 
-def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
-    """Return True if there is something to report, or a reader for the line that there is no race."""
+def _is_worth_saying(args: Namespace, report: RaceReport, checked: CheckedFiles) -> bool:
+    """Return True if there is more to say than what was checked, or if that is to be said."""
     remarks = report.unused_suppressions or report.unexplained_suppressions
     limits = report.unrewritten or not report.is_complete
     found = report.races or report.doubts
-    return bool(found or limits or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
+    return not args.quiet or checked.is_nothing or bool(
+        found or limits or remarks or args.shared or (args.notes and report.notes))
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:

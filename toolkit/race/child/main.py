@@ -85,7 +85,7 @@ def _confirmation(spec: CheckedRunSpec, spool: str) -> ConfirmingSession:
     from gilscope.toolkit.race.confirm.ops import ConfirmingSession
 
     attempt, plans = spec.pauses
-    confirmation = ConfirmingSession(spool, plans, attempt, spec.include)
+    confirmation = ConfirmingSession(spool, plans, attempt, spec.include, spec.options.get("root", ""))
     confirmation.start()
     return confirmation
 

@@ -344,15 +344,17 @@ class PausingCore:
 class ConfirmingSession:
     """Rewrites the program with ops that pause; replaces the `RaceSession` in a confirming run."""
 
-    def __init__(self, spool: str, plans: Sequence[Plan], attempt: int, include: Sequence[str]) -> None:
+    def __init__(self, spool: str, plans: Sequence[Plan], attempt: int, include: Sequence[str],
+                 root: str) -> None:
         self._file = spool + "/" + ANSWERS
         self._left = MOST_LINES_WRITTEN
         self._include = include
+        self._root = root
         self.core = PausingCore(plans, attempt, self._report)
 
     def start(self) -> None:
         """Rewrite the program from now on, including its test modules if it is pytest."""
-        self._is_project = hook.project_filter(include=self._include)
+        self._is_project = hook.project_filter(self._root, self._include)
         hook.install(self.core, self._is_project)  # type: ignore[arg-type]  # the hook needs only this part of a core
         ImportPatcher({"_pytest.assertion.rewrite": self._rewrite_tests}).start()
 

@@ -11,6 +11,7 @@ import builtins
 import os
 from importlib.machinery import SourceFileLoader
 
+from gilscope.toolkit.own_files import InstalledProject, split_installed
 from gilscope.toolkit.race.loading import cache
 from gilscope.toolkit.race.site import MARKER, OP_PREFIX, all_sites, register_sites
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.core import Core
     from gilscope.toolkit.race.site import SiteInfo
     IsProject = Callable[[str, str], bool]      # name, path of the source
-    OnUnrewritable = Callable[[str, str], None]     # path, reason
+    OnLoad = Callable[[str, str], None]     # path, and why the module is not rewritten, or ""
 
 def link(code: CodeType, infos: Sequence[SiteInfo], core: Core) -> CodeType:
     """Return the code with the core's site objects in place of the rewriter's markers."""
@@ -55,16 +56,16 @@ _FROZEN = "<frozen importlib._bootstrap_external>"   # tracebacks omit frames of
 _OURS = os.path.abspath(__file__).rpartition("race")[0]   # toolkit
 
 
-def project_filter(roots: Sequence[str] = (), include: Sequence[str] = ()) -> IsProject:
-    """Return the predicate for project code: not of the standard library, installed packages or gilscope itself.
+def project_filter(root: str = "", include: Sequence[str] = ()) -> IsProject:
+    """Return the predicate for project code: not of the standard library, other installed packages or gilscope itself.
 
     Args:
-        roots: Folders whose code is project code even inside of site-packages, except package folders below them.
+        root: The folder whose project is project code in site-packages, too; "" for none.
         include: Globs of names of modules that are project code wherever they are.
     """
-    inside = tuple(_folder(root) for root in roots)
     included = _matcher(include)
     library, ours = _folder(os.path.dirname(os.__file__)), _folder(_OURS)
+    installed = InstalledProject(root) if root else None
 
     def is_project(name: str, path: str) -> bool:
         path = os.path.realpath(path)
@@ -72,22 +73,20 @@ def project_filter(roots: Sequence[str] = (), include: Sequence[str] = ()) -> Is
             return False
         if included(name):
             return True
-        root = max((root for root in inside if path.startswith(root)), key=len, default=None)
-        if root is None and path.startswith(library):
-            return False
-        below = path[len(root) - 1:] if root else path
-        return not any(f"{os.sep}{part}{os.sep}" in below for part in ("site-packages", "dist-packages"))
+        if split_installed(path)[0]:
+            return installed is not None and installed.has_file(path)
+        return not path.startswith(library)
 
     return is_project
 
 
-def install(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+def install(core: Core, is_project: IsProject, on_load: OnLoad | None = None) -> Callable[[], None]:
     """Put the core's ops into builtins and rewrite project code from now on; return the function that undoes it.
 
     Args:
         core: The core that provides the ops.
         is_project: Returns True for name and source path of a module to rewrite, see `project_filter`.
-        on_unrewritable: Called with path and reason for a module that is not rewritten.
+        on_load: Called with the path of a module, and why it is not rewritten, or "" if it is.
     """
     remove_ops = put_ops(core)
     loader: Any = SourceFileLoader.__mro__[2]      # importlib's SourceLoader, which has the methods
@@ -95,13 +94,16 @@ def install(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable |
 
     def get_code(self: Any, fullname: str) -> CodeType | None:
         path = self.get_filename(fullname)
-        if not is_project(fullname, path) or type(self).source_to_code is not loader.source_to_code:
+        level = core.mute()   # what the predicate imports
+        own = is_project(fullname, path)
+        core.restore(level)
+        if not own or type(self).source_to_code is not loader.source_to_code:
             return original_get(self, fullname)     # type: ignore[no-any-return]  # importlib is untyped here
         try:
             source = self.get_data(path)
         except OSError:
             return original_get(self, fullname)     # type: ignore[no-any-return]  # importlib is untyped here
-        return rewritten(source, path, core, on_unrewritable) or original_get(self, fullname)
+        return rewritten(source, path, core, on_load) or original_get(self, fullname)
 
     def exec_module(self: Any, module: ModuleType) -> None:
         # An import of a finished module uses no lock, so there is no edge from the module's body to the importer.
@@ -123,18 +125,18 @@ def install(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable |
     return undo
 
 
-def code_for_script(path: str, source: bytes, core: Core, on_unrewritable: OnUnrewritable | None = None) -> CodeType:
+def code_for_script(path: str, source: bytes, core: Core, on_load: OnLoad | None = None) -> CodeType:
     """Return the entry script's code, rewritten and linked, or unchanged if it cannot be rewritten.
 
     Raises:
         SyntaxError: The source is not valid Python.
         ValueError: The source contains null bytes.
     """
-    code = rewritten(source, path, core, on_unrewritable, warn_again=True)
+    code = rewritten(source, path, core, on_load, warn_again=True)
     return code or compile(source, path, "exec", dont_inherit=True)
 
 
-def rewritten(source: bytes, path: str, core: Core, on_unrewritable: OnUnrewritable | None, *,
+def rewritten(source: bytes, path: str, core: Core, on_load: OnLoad | None, *,
               warn_again: bool = False) -> CodeType | None:
     """Return rewritten and linked code, from the cache or compiled now; None if the source must run unchanged.
 
@@ -142,20 +144,22 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: OnUnrewrita
         source: The bytes of the file.
         path: The file name of the code.
         core: The core that makes the site objects.
-        on_unrewritable: Called with path and reason for a source that is valid but cannot be rewritten.
+        on_load: Called with the path, and why a valid source is not rewritten, or "" if it is.
         warn_again: Warn of dubious syntax on each start, as Python does for scripts, which it never caches.
     """
     me = _thread.get_ident()
     if me in _building:
-        if on_unrewritable:
-            on_unrewritable(path, "the rewriter itself was importing it")
+        if on_load:
+            on_load(path, "the rewriter itself was importing it")
         return None
     level = core.mute()
     try:
         entry = cache.load(source, path)
         if entry is None:
             _building.add(me)
-            entry = compile_and_cache(source, path, on_unrewritable, warn_again=warn_again)
+            entry = compile_and_cache(source, path, on_load, warn_again=warn_again)
+        if entry and on_load:
+            on_load(path, "")
         return entry and link(*entry, core)
     finally:
         _building.discard(me)
@@ -165,14 +169,14 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: OnUnrewrita
 _building: set[int] = set()     # idents of threads in the rewriter: what they import meanwhile, it imports
 
 
-def compile_and_cache(source: bytes, path: str, on_unrewritable: OnUnrewritable | None, *, warn_again: bool = False,
+def compile_and_cache(source: bytes, path: str, on_load: OnLoad | None, *, warn_again: bool = False,
                       tree: Callable[[], ast.Module] | None = None, flavour: str = "") -> cache.Entry | None:
     """Return linkable code and its sites, and save both in the cache; None if the source must run as it is.
 
     Args:
         source: The bytes of the file.
         path: The file name of the code.
-        on_unrewritable: Called with path and reason for a source that is valid but cannot be rewritten.
+        on_load: Called with path and reason for a source that is valid but cannot be rewritten.
         warn_again: Warn of dubious syntax on later starts as well, so do not cache a source with warnings.
         tree: Returns the tree to rewrite if it is not simply the source's.
         flavour: How that tree was made: part of the cache key.
@@ -190,8 +194,8 @@ def compile_and_cache(source: bytes, path: str, on_unrewritable: OnUnrewritable 
     except (SyntaxError, UnicodeDecodeError):
         return None     # Python's own compilation reports it with a better message
     except Exception as error:  # noqa: BLE001  the program must run even if the rewriter has a bug
-        if on_unrewritable:
-            on_unrewritable(path, f"{type(error).__name__}: {error}")
+        if on_load:
+            on_load(path, f"{type(error).__name__}: {error}")
         return None
     if not (caught and warn_again):
         cache.save(source, path, *entry, flavour=flavour)

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from _pytest.config import Config
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.loading.hook import IsProject, OnUnrewritable
+    from gilscope.toolkit.race.loading.hook import IsProject, OnLoad
 
 
 def install(rewrite: Any, core: Core, is_project: IsProject,
-            on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+            on_load: OnLoad | None = None) -> Callable[[], None]:
     """Rewrite the modules that pytest's hook loads from now on; return the function that undoes it.
 
     Args:
         rewrite: The module `_pytest.assertion.rewrite`; pytest is not completely imported yet.
         core: The core that makes the site objects.
         is_project: Returns True for name and source path of a module to rewrite.
-        on_unrewritable: Called with path and reason for a module that only pytest rewrites.
+        on_load: Called with the path of a module, and why only pytest rewrites it, or "".
     """
     loader = rewrite.AssertionRewritingHook
     original = loader.exec_module
@@ -44,7 +44,7 @@ def install(rewrite: Any, core: Core, is_project: IsProject,
         path: str = module.__spec__.origin   # type: ignore[assignment, union-attr]  # pytest's finder sets it
         code = None
         if is_project(module.__name__, path):
-            code = _code(path, core, self.config, on_unrewritable)
+            code = _code(path, core, self.config, on_load)
         if code is None:
             original(self, module)
             return
@@ -67,7 +67,7 @@ def install(rewrite: Any, core: Core, is_project: IsProject,
     return undo
 
 
-def _code(path: str, core: Core, config: Config, on_unrewritable: OnUnrewritable | None) -> CodeType | None:
+def _code(path: str, core: Core, config: Config, on_load: OnLoad | None) -> CodeType | None:
     """Return the code, rewritten twice and linked, or None if only pytest can rewrite it."""
     level = core.mute()
     try:
@@ -76,8 +76,10 @@ def _code(path: str, core: Core, config: Config, on_unrewritable: OnUnrewritable
         flavour = f"pytest {version} {config.getini('enable_assertion_pass_hook')}"
         entry = cache.load(source, path, flavour)
         if entry is None:
-            entry = compile_and_cache(source, path, on_unrewritable, flavour=flavour,
+            entry = compile_and_cache(source, path, on_load, flavour=flavour,
                                       tree=lambda: _explaining(source, path, config))
+        if entry and on_load:
+            on_load(path, "")
         return link(*entry, core) if entry else None
     except OSError:
         return None   # pytest reports it with a better message

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.loading.hook import IsProject, OnUnrewritable
+    from gilscope.toolkit.race.loading.hook import IsProject, OnLoad
 
     Place = tuple[int, str]     # first line and qualified name; several lambdas may share one
     Pair = tuple[CodeType, CodeType]    # a function's code as Python compiles it, and rewritten
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 CONTAINERS = (type, dict, list, tuple, CellType, property, staticmethod, classmethod, functools.partial)
 
 
-def attach(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+def attach(core: Core, is_project: IsProject, on_load: OnLoad | None = None) -> Callable[[], None]:
     """Replace the code of functions in imported project modules; return the function that restores it.
 
     Args:
         core: The core that makes the site objects.
         is_project: Returns True for name and source path of a module to rewrite.
-        on_unrewritable: Called with path and reason for a module that is not rewritten.
+        on_load: Called with the path of a module, and why it is not rewritten, or "" if it is.
     """
     rewritten: dict[str, dict[Place, list[Pair]]] = {}
     names: list[object] = []
@@ -42,7 +42,7 @@ def attach(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable | 
         if is_project(vars(module).get("__name__", ""), path):
             names.append(vars(module))
             if path not in rewritten:
-                rewritten[path] = _codes_of(path, core, on_unrewritable)
+                rewritten[path] = _codes_of(path, core, on_load)
     changed = []
     for function in _functions(names):
         old = function.__code__
@@ -92,7 +92,7 @@ def _functions(roots: list[object]) -> Iterator[FunctionType]:
                         if issubclass(type(inner), (FunctionType, *CONTAINERS))]
 
 
-def _codes_of(path: str, core: Core, on_unrewritable: OnUnrewritable | None) -> dict[Place, list[Pair]]:
+def _codes_of(path: str, core: Core, on_load: OnLoad | None) -> dict[Place, list[Pair]]:
     """Return the code of all functions in a file, original and rewritten, by their places."""
     try:
         with open(path, "rb") as file:
@@ -101,9 +101,11 @@ def _codes_of(path: str, core: Core, on_unrewritable: OnUnrewritable | None) -> 
         # Without tokens for closure variables: an existing function cannot get another cell.
         code = link(*compile_rewritten(source, path, cells=False), core)
     except Exception as error:  # noqa: BLE001  the program must run even if the rewriter has a bug
-        if on_unrewritable:
-            on_unrewritable(path, f"{type(error).__name__}: {error}")
+        if on_load:
+            on_load(path, f"{type(error).__name__}: {error}")
         return {}
+    if on_load:
+        on_load(path, "")
     originals, found = _by_place(plain), _by_place(code)
     return {place: list(zip(codes, found[place], strict=True)) for place, codes in originals.items()
             if len(found.get(place, ())) == len(codes)}

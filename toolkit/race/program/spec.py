@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 FILE = "spec"           # in the spool folder
 REFUSED = "refused"     # written by a child that did not begin the program and has printed the reason
-WATCHED = "watched"     # the paths of the watched files, one per line, written at the end of a process without a race
-UNCHECKED = "unchecked"   # likewise, the installed packages that the watched files use and that were not checked
+CHECKED = "checked"     # the paths of the checked files, one per line, written as they are loaded
+UNCHECKED = "unchecked"   # packages of the project without any checked file, one path per line, written at the end
 MISSING = "missing"     # the module of -m, written by a child whose Python does not have it
 BEGUN = "begun"         # written when the program's own code is about to run
 SCRIPT, MODULE, STDIN = "script", "module", "stdin"

@@ -12,7 +12,7 @@ import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT, UNCHECKED, WATCHED
+from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
 from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
 from gilscope.toolkit.user_dirs import cache_folder
@@ -36,8 +36,6 @@ AS_MODULE = ("-c", RUN_FILE, BOOT)
 FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 INTERRUPTED = -signal.SIGINT
 LONGEST_NAME = 20      # bytes in a core's name
-MOST_SHOWN = 5         # watched files that are named
-MOST_PATHS = 2**16     # bytes of the watched files' paths that are read
 FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: sent by the terminal, so the program got it too
 
 
@@ -77,35 +75,6 @@ def core_of(folder: str) -> str:
         return file.read(LONGEST_NAME).decode("ascii", "replace")
 
 
-def watched_words(folder: str) -> str:
-    """Return words on the files whose accesses were watched, or "" if the program did not write them."""
-    if (paths := _lines(folder, WATCHED)) is None:
-        return ""
-    if not paths:
-        return "nothing was watched: no project code that it ran uses data of threads; --include watches packages"
-    names = [path.removeprefix(os.getcwd() + os.sep) for path in paths]
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return f"watched {', '.join(names[:MOST_SHOWN])}{more}"
-
-
-def unchecked_words(folder: str) -> str:
-    """Return words on the installed packages that the program uses and that were not checked; "" if there are none."""
-    names = sorted(_lines(folder, UNCHECKED) or ())
-    if not names:
-        return ""
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return (f"not checked: code of installed packages ({', '.join(names[:MOST_SHOWN])}{more}); "
-            f"--include '{names[0]}*' checks {names[0]}")
-
-
-def _lines(folder: str, name: str) -> dict[str, None] | None:
-    """Return the lines of a file in the spool folder, each once; None if the program did not write it."""
-    if (file := opened(os.path.join(folder, name))) is None:
-        return None
-    with file:
-        return dict.fromkeys(filter(None, file.read(MOST_PATHS).decode("utf-8", "replace").splitlines()))
-
-
 def has_records(folder: str) -> bool:
     """Return True if a process of the run left more than its header, or if its records are damaged."""
     try:
@@ -113,14 +82,6 @@ def has_records(folder: str) -> bool:
     except OSError:   # the program has removed the folder
         return True
     return any(has_content(os.path.join(folder, name)) for name in names if name.endswith(SUFFIX))
-
-
-def wants_all_clear() -> bool:
-    """Return True if "no race" should be printed: on a terminal, and in CI, whose log has no other sign of the check.
-
-    A script expects the program's own output only.
-    """
-    return os.isatty(2) or bool(os.environ.get("CI"))
 
 
 def remove_spool(folder: str) -> None:

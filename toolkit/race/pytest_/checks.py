@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.reports import CollectErrorRepr
 
-from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import message
-from gilscope.toolkit.race.loading.hook import project_filter
+from gilscope.toolkit.own_files import project_root
+from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import load
@@ -24,13 +22,13 @@ from gilscope.toolkit.race.report.text import render_race
 from gilscope.toolkit.race.session import RaceSession
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from pathlib import Path
+    from collections.abc import Generator
 
     from gilscope.toolkit.race.report.model import RaceReport
     from gilscope.toolkit.race.report.settings import RaceSettings
 
 TITLE = "data races"
+QUIETER = -2      # the verbosity of -qq
 WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # the variable with the folder that the workers of pytest-xdist write to
 RACES = pytest.StashKey[str]()     # the text on races in an item's current phase
 
@@ -42,7 +40,7 @@ def begin(config: pytest.Config, options: Any) -> RaceChecks | RaceXdistControll
         pytest.UsageError: The process cannot be checked.
     """
     shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
-    chosen = settings(config.rootpath / "pyproject.toml")
+    chosen = settings(Path(project_root(str(config.rootpath)), "pyproject.toml"))
     if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
         return RaceXdistController(config, options, chosen)
     try:
@@ -59,6 +57,11 @@ class RaceReporter:
         self.chosen = chosen
         self.include = [*options.gilscope_race_include, *chosen.include]
         self.spool = spool
+        self.root = project_root(str(config.rootpath))
+
+    def checked(self) -> CheckedFiles:
+        """Return the files that were checked so far."""
+        return CheckedFiles(self.spool, self.root)
 
     def report(self, section: str | None = None) -> RaceReport:
         """Return the races in one section or in all."""
@@ -66,22 +69,27 @@ class RaceReporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail a run that passed without a complete check: it must not look like one without races."""
-        if session.exitstatus == pytest.ExitCode.OK and not self.report().is_complete:
+        """Fail a run that passed without a complete check, or without any: it must not look like one without races."""
+        if session.exitstatus != pytest.ExitCode.OK or self.config.option.collectonly:
+            return
+        if self.checked().is_nothing or not self.report().is_complete:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show doubts and notes, and the limits of the check itself."""
+        """Show what was checked, doubts and notes, and the limits of the check itself."""
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += limits(found)
-        lines += warn_of_installed_copy(self.config.rootpath, self.include)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
         shown = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]
         if lines or shown:
             terminalreporter.section("race checker")
             terminalreporter.write_line("\n\n".join([*shown, *map(message, lines)]))
+        checked = self.checked()
+        if not self.config.option.collectonly and (self.config.option.verbose > QUIETER or checked.is_nothing):
+            result = NO_RACE if found.is_complete and not found.races else ""   # else it is said beside the tests
+            terminalreporter.write_line(f"gilscope race: {message(checked.words(result, found=bool(found.races)))}")
 
 
 class RaceXdistController(RaceReporter):
@@ -105,7 +113,7 @@ class RaceChecks(RaceReporter):
         self.own_spool = not spool
         self.session = RaceSession(
             spool=self.spool, include=self.include,
-            options={"root": str(config.rootpath), "target": "pytest", "sections": True})
+            options={"root": self.root, "target": "pytest", "sections": True})
         try:
             self.session.start()
         except BaseException:
@@ -191,41 +199,3 @@ class RaceChecks(RaceReporter):
     def _remove_spool(self) -> None:
         if self.own_spool:
             remove_spool(self.spool)
-
-
-def warn_of_installed_copy(root: Path, include: Sequence[str]) -> list[str]:
-    """Return a warning if tests imported the project of `root` from its installed copy, or [].
-
-    Args:
-        root: The folder of its pyproject.toml.
-        include: Globs of modules that are checked wherever they are.
-    """
-    name = _project_name(root / "pyproject.toml")
-    if name is None:
-        return []
-    try:
-        installed = distribution(name)
-    except PackageNotFoundError:
-        return []
-    files = {str(installed.locate_file(path)) for path in installed.files or () if path.suffix == ".py"}
-    is_checked = project_filter(include=include)
-    found = sorted(module for module, file in _imported_modules() if file in files and not is_checked(module, file))
-    if not found:
-        return []
-    top = found[0].partition(".")[0]
-    text = (f"{top} was imported from its installed copy, so it was not checked for races: "
-            f"`pip install --editable .`, or check it there with --race-include={top!r} --race-include={top + '.*'!r}")
-    return [text]
-
-
-def _imported_modules() -> list[tuple[str, str]]:
-    modules = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
-    return [(name, file) for name, file in modules if isinstance(file, str)]
-
-
-def _project_name(path: Path) -> str | None:
-    try:
-        found = tomllib.loads(read_text(path)).get("project", {}).get("name")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        return None
-    return found if isinstance(found, str) else None

@@ -134,6 +134,7 @@ class RaceReport:
     unrewritten: tuple[tuple[str, str], ...] = ()    # modules that ran unchecked: path, reason
     lost: tuple[str, ...] = ()                       # processes whose records are incomplete, such as "process 4711"
     gaps: tuple[CheckGap, ...] = ()
+    checked: tuple[str, ...] = ()                    # paths of the files that were checked
     processes: int = 0
     watched: int | None = None                       # accesses; None: the core does not count them
     shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`

@@ -20,6 +20,7 @@ from gilscope.toolkit.units import counted, few, inflect
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from gilscope.toolkit.race.program.checked_files import CheckedFiles
     from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
     Paint = Callable[[str, str], str]
@@ -39,7 +40,7 @@ def wants_colour(stream: IO[str]) -> bool:
 
 def render(
     report: RaceReport, *, color: bool = False, notes: bool = False, stacks: bool = False,
-    watched: str = "", unchecked: str = "",
+    checked: CheckedFiles | None = None,
 ) -> str:
     """Return the report as text without a newline at the end.
 
@@ -48,8 +49,7 @@ def render(
         color: True to colour it.
         notes: True to show notes.
         stacks: True to show each race on its own, with every frame.
-        watched: The words on the files that were watched, shown in a report without a race.
-        unchecked: The words on the installed packages that were not.
+        checked: The files that were checked, named in the last line.
     """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
@@ -60,9 +60,9 @@ def render(
         blocks = _blocks(_by_variable(races), report.root, paint)
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
-    if remarks := [*_remarks(report), *filter(None, [unchecked])]:
+    if remarks := list(_remarks(report)):
         blocks.append("\n".join(remarks))
-    blocks.append(_summary(report, notes=notes, paint=paint) + ("" if report.races or not watched else f"; {watched}"))
+    blocks.append(_summary(report, checked, notes=notes, paint=paint))
     return without_commands("\n\n".join(blocks))
 
 
@@ -269,7 +269,7 @@ def _remarks(report: RaceReport) -> Iterator[str]:
     yield from report.unused_suppressions
 
 
-def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
+def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, paint: Paint) -> str:
     races = sum(race.severity == Severity.RACE for race in report.races)
     violations = len(report.races) - races
     counts = [counted(races, "data race")]
@@ -286,6 +286,8 @@ def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
         counts.append(f"{len(report.suppressed)} suppressed")
     none = "no race in what this run did" if report.is_complete else "an incomplete check"
     result = ", ".join(counts if report.races else [none, *counts[1:]])
+    if checked is not None:
+        result = shown(checked.words(result, found=bool(report.races)))
     return f"{paint('gilscope race:', 'bold')} {result}{_circumstances(report)}"
 
 
