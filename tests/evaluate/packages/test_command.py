@@ -119,14 +119,20 @@ def test_offline_without_anything_to_go_by_is_an_error(one_build, capsys):
     assert "nothing of this was installed before" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["app.py", "./jobs/app.py"])
+def test_script_is_for_evaluate(name, capsys):
+    assert main(["doctor", name]) == 2
+    assert f"{name} is a script, not a package: `gilscope evaluate . --workload {name}`" in capsys.readouterr().err
+
+
 def test_current_environment_is_what_is_installed_in_it_and_has_a_wheel(site, monkeypatch):
     place = site(builds.host())
-    place.add("thing", {"thing/__init__.py": ""})
+    place.add("thing", {"thing/__init__.py": ""}, requires=("other>=1", "extra; extra == 'all'"))
     place.add("gilscope", {"gilscope.py": ""})
     place.add("edited", {"edited.py": ""})
     (place.site / "edited-1.0.dist-info" / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {}}')
     monkeypatch.setenv("VIRTUAL_ENV", str(place.folder))
-    assert current_requirements() == ("thing==1.0",)
+    assert current_requirements() == {"thing==1.0": ("other",)}
     assert distributions.OURS == "gilscope"
 
 

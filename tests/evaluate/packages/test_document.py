@@ -62,6 +62,22 @@ def test_pure_wheel_beside_compiled_ones_is_in_doubt():
     assert "other_one on 3.99t: the installer took a pure Python wheel" in said
 
 
+def test_dependencies_are_told_apart_from_the_users_own_packages():
+    def finding(name, **fields):
+        return Finding(name=name, version="1.0", seen=READY, verdict=judge_package(READY),
+                       **dict(zip(("interpreters", "interpreter_reasons"), judge_interpreters(READY), strict=True)),
+                       **fields)
+
+    own = finding("zoo", requested=True, way=("zoo",))
+    needed = finding("ant", requested=False, way=("zoo", "bee", "ant"))
+    report = BuildReport(build=BUILD, reference=COUNTERPART, findings=(needed, own), others=0)
+    rows = [line.split("  ") for line in render(document([report]), width=300).splitlines() if "ready" in line]
+    assert [[each.strip() for each in row if each] for row in rows] == [
+        ["zoo 1.0", "ready (1 file)"], ["ant 1.0", "zoo", "ready (1 file)"]]
+    alone = render(document([replace(report, findings=(own,))]), width=300)
+    assert "needed by" not in alone
+
+
 def test_package_that_no_index_has_is_no_blocker():
     absent = PackageEvidence(distribution=None, missing=NOT_FOUND)
     text = shown(absent)

@@ -97,7 +97,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     assert missing == {
         "absent": WITHOUT_WHEEL, "source": unbuilt,
         "half": InstallProblem(f"no wheel for {free.label} (1 other wheel, none without a GIL)",
-                               "its source takes what its build needs", InstallProblemKind.NO_WHEEL)}
+                               "its source is there", InstallProblemKind.NO_WHEEL)}
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(in
     wanted = ('needy==1.0 ; python_version >= "3"', "Sourced==1.0", "plain==1.0", "free",
               'plain ==0.1; python_version < "3"')
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
-        "sourced": InstallProblem("no wheel at all", "its source takes what its build needs",
+        "sourced": InstallProblem("no wheel at all", "its source is there",
                                   InstallProblemKind.NO_WHEEL)}
     assert versions(tmp_path / "gil", gil) == {"needy": "1.0", "plain": "1.0", "free": "2.0", "beside": "2.0"}
 
@@ -135,6 +135,17 @@ def test_index_that_does_not_answer_is_no_missing_wheel(index, monkeypatch, tmp_
     monkeypatch.setenv("PIP_RETRIES", "1")
     with pytest.raises(BuildError, match="does not answer"):
         fill(tmp_path / "gil", gil, ("absent",), ChosenVersions(pins=("absent==1.0",)), sdists=False)
+
+
+@pytest.mark.parametrize(("maker", "said"), [
+    ("maturin (1.9.4)", "its source builds with Rust (cargo)"),
+    ("meson", "its source builds with meson"),     # of C, C++, Fortran or Rust
+    ("scikit-build-core 0.11", "its source builds with CMake"),
+    ("bdist_wheel (0.45)", "its source builds with setuptools"), ("poetry-core 2.1", "its source is there")])
+def test_what_a_source_builds_with_is_said_as_far_as_it_is_known(maker, said):
+    told = fetch_wheels.WheelFetch(problem="ERROR: No matching distribution found for x==1", newest="",
+                      files=("x-1.tar.gz", "x-1-cp399-cp399-any.whl"))
+    assert installing._why("x==1", told, builds.host(), {"x": maker}).more == said
 
 
 @pytest.mark.parametrize(("text", "source"), [

@@ -128,6 +128,23 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize(("tags", "there", "with_gil", "told"), [
+    (("cp399-none-linux_x86_64",), None, run(load()), True),
+    (("cp399-cp399t-linux_x86_64",), None, run(load()), False),              # it is compiled for this build
+    (("py3-none-any",), None, run(load()), False),
+    (("cp399-none-linux_x86_64",), ("cp399-cp399-linux_x86_64",), run(load()), False),     # another wheel than there
+    (("cp399-none-linux_x86_64",), None, run(), False),                      # nobody knows what it is compiled for
+])
+def test_tag_without_an_abi_is_the_reason_of_a_crash(tags, there, with_gil, told):
+    here = replace(THING, tags=tags)
+    seen = PackageEvidence(distribution=here, run=CRASH, control=run(), reference=with_gil,
+                           reference_distribution=replace(THING, tags=there or tags))
+    (reason,) = judge_package(seen).reasons
+    assert reason.partition(": ")[::2] == ("crashed with SIGSEGV while importing thing._c", (
+        "its wheel is tagged cp399-none, so builds without a GIL take it, but its extension modules are compiled for "
+        "the build with the GIL") if told else "")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_status(case):
     seen, expected = CASES[case]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,9 @@ def run(args: argparse.Namespace) -> int:
         count, size = clear()
         put(f"{counted(count, 'environment')} removed, about {format_bytes(size)}")
         return 0
+    if scripts := [text for text in args.packages if text.endswith(".py")]:
+        raise ToolkitError(f"{scripts[0]} is a script, not a package: `gilscope evaluate . --workload "
+                           f"{shlex.quote(scripts[0])}` runs it to examine the project in this folder")
     if any(map(is_file, args.packages)):
         return judge_files(args, lambda: _builds(args), HtmlFile.requested(args))
     if args.list or args.lines or args.fleet:
@@ -112,11 +116,11 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
-    requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
+    requirements, own = _requirements(args, locked)
     page = HtmlFile.requested(args)
     found, builds = _builds(args)
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
-                                 asked=top_level_packages({each.name: each.needs for each in locked}))
+                                 asked=own)
     options = DoctorOptions(limit=args.timeout, interpreters=args.interpreters)
     reports = diagnose(request, builds, found.builds, options, print_stderr)
     if len(reports) < len(builds) and args.offline:
@@ -176,10 +180,16 @@ def _metadata_only(
     return 0
 
 
-def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
+def _requirements(
+    args: argparse.Namespace, locked: Sequence[LockedPackage],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the requirements, and the names of the user's own: no other needs them; () if all are."""
+    if args.lock:
+        return tuple(each.pin for each in locked), top_level_packages({each.name: each.needs for each in locked})
     if args.packages:
-        return tuple(checked(text, paths=True) for text in args.packages)
-    return current_requirements()
+        return tuple(checked(text, paths=True) for text in args.packages), ()
+    here = current_requirements()
+    return tuple(here), top_level_packages({distribution_of(pin): needs for pin, needs in here.items()})
 
 
 def _lock_here() -> Path | None:

@@ -68,8 +68,11 @@ def _distribution(found: Metadata, name: str, build: Build) -> Distribution:
         inner=tuple(_inner(files)),
         extensions=extensions, tags=tuple(re.findall(r"^Tag: *(\S+)", wheel, re.MULTILINE)),
         pure=not any(file.endswith((".so", ".dylib")) for file in files),
-        requires=tuple(dict.fromkeys(distribution_of(text) for text in found.requires or ()
-                                     if not is_of_an_extra(text))))
+        requires=_requires(found))
+
+
+def _requires(found: Metadata) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(distribution_of(text) for text in found.requires or () if not is_of_an_extra(text)))
 
 
 def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tuple[str, str]]:
@@ -134,8 +137,8 @@ def _modules(files: Iterable[str], extensions: Sequence[str]) -> Iterable[str]:
 OURS = "gilscope"
 
 
-def current_requirements() -> tuple[str, ...]:
-    """Return "name==version" of each package in the active virtual environment, or else in our own.
+def current_requirements() -> dict[str, tuple[str, ...]]:
+    """Return "name==version" of each package in the active virtual environment, or else in our own, with its needs.
 
     Packages installed from a folder or a repository are left out, because they have no wheel on an index.
 
@@ -145,8 +148,8 @@ def current_requirements() -> tuple[str, ...]:
     place = Path(os.environ.get("VIRTUAL_ENV") or sys.prefix)
     found = {own_name(each): each
              for each in distributions(path=[str(folder) for folder in site_folders(place)])}
-    wanted = tuple(f"{name}=={each.version}" for name, each in sorted(found.items())
-                   if name and name not in TOOLS | {OURS} and not _is_local(each))
+    wanted = {f"{name}=={each.version}": _requires(each) for name, each in sorted(found.items())
+              if name and name not in TOOLS | {OURS} and not _is_local(each)}
     if not wanted:
         raise ToolkitError(f"no packages are installed in {place}; name some, or activate an environment")
     return wanted

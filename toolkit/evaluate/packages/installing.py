@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.fetch_wheels import BundledPip, WheelFetch
     from gilscope.toolkit.model import Build
 
-# The tool that made a package's wheels tells what building from source needs; setuptools does not name the compiler.
-_SETUPTOOLS = "a compiler of C, C++ or Rust"
-_TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
-               ("setuptools", _SETUPTOOLS), ("bdist_wheel", _SETUPTOOLS))
+# The tool that made a package's wheels is the one that builds its source; only maturin tells the language.
+_BUILDERS = (("maturin", "Rust (cargo)"), ("meson", "meson"), ("scikit-build", "CMake"), ("setuptools", "setuptools"),
+             ("bdist_wheel", "setuptools"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +214,7 @@ def _same(pip: BundledPip, build: Build, chosen: ChosenVersions) -> dict[str, In
 
 
 def _why(pin: str, told: WheelFetch, build: Build, made_by: dict[str, str]) -> InstallProblem:
-    """Return why one version has no wheel, and what building it from source would need."""
+    """Return why one version has no wheel, and what its source builds with."""
     problem = problem_in(told.problem)
     if problem.kind is not InstallProblemKind.NO_WHEEL:
         return problem
@@ -228,8 +227,9 @@ def _why(pin: str, told: WheelFetch, build: Build, made_by: dict[str, str]) -> I
     if len(wheels) == len(told.files):
         return replace(problem, reason=f"{why_no_wheel(wheels, build)}, and no source either")
     maker = made_by.get(pin.partition("==")[0], "")
-    needs = next((needed for word, needed in _TOOLCHAINS if word in maker), "what its build needs")
-    return replace(problem, reason=why_no_wheel(wheels, build), more=f"its source takes {needs}")
+    builder = next((builder for word, builder in _BUILDERS if word in maker), "")
+    return replace(problem, reason=why_no_wheel(wheels, build),
+                   more=f"its source builds with {builder}" if builder else "its source is there")
 
 
 def _install(

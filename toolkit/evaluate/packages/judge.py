@@ -67,8 +67,23 @@ def _broken(seen: PackageEvidence, run: ImportRun) -> PackageVerdict:
             f"{reason}; importing the standard library's modules alone does the same",))
     if seen.reference and seen.reference.kind == run.kind:
         reason += "; on the build with the GIL, too"
+    elif run.kind == "crash":
+        reason += _tag_reason(seen)
     status = {"crash": Status.CRASH, "hang": Status.HANG}.get(run.kind, Status.FAILS)
     return PackageVerdict(status=status, reasons=(reason,))
+
+
+def _tag_reason(seen: PackageEvidence) -> str:
+    """Return that the wheel's tags let a build install it whose ABI its extension modules do not have, or ""."""
+    here, there = seen.distribution, seen.reference_distribution
+    tags = [tag.split("-", 2) for tag in here.tags] if here and there and here.tags == there.tags else []
+    tag = next((f"{python}-{abi}" for python, abi, platform in tags if abi == "none" and platform != "any"), "")
+    own = {name for name, _ in here.extensions} if here else set()
+    # No extension module of a tag without an ABI can be for both: their objects have other layouts (PEP 703).
+    if not tag or not seen.free_threaded or not seen.reference or not own & seen.reference.loaded:
+        return ""
+    return (f": its wheel is tagged {tag}, so builds without a GIL take it, but its extension modules are compiled for "
+            "the build with the GIL")
 
 
 def _failed(seen: PackageEvidence) -> dict[str, str]:

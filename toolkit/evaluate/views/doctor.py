@@ -148,14 +148,17 @@ def _table(reports: Sequence[BuildReport]) -> Table:
             by_name.setdefault(finding.name, {})[report.build.label] = finding
     tried = any(finding.interpreters is not InterpreterStatus.UNKNOWN for report in reports
                 for finding in report.findings)
+    needed_by = {name: _needed_by(found.values()) for name, found in by_name.items()}
     columns = [Column(title="package", key=True, align="left")]
+    columns += [Column(title="needed by", align="left")] * any(needed_by.values())
     for report in reports:
         columns.append(Column(title=report.build.label, align="left"))
         columns += [Column(title=f"{report.build.label}, own interpreters", align="left")] * tried
     rows = []
-    for name, found in sorted(by_name.items(), key=lambda item: (_rank(item[1].values()), item[0])):
+    for name, found in sorted(by_name.items(), key=lambda item: (
+            _rank(item[1].values()), bool(needed_by[item[0]]), item[0])):
         version = next((version_of(each) for each in found.values() if version_of(each)), "")
-        row = [Entry(f"{name} {version}".strip())]
+        row = [Entry(f"{name} {version}".strip()), *[Entry(needed_by[name])] * any(needed_by.values())]
         for report in reports:
             here = found.get(report.build.label)
             row.append(Entry(_cell(here)))
@@ -163,6 +166,14 @@ def _table(reports: Sequence[BuildReport]) -> Table:
                 row.append(Entry(here.interpreter_words if here else ""))
         rows.append(tuple(row))
     return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=())
+
+
+def _needed_by(findings: Iterable[Finding]) -> str:
+    """Return the package of the user's that needs this one; "" for the user's own."""
+    found = [*findings]
+    if any(each.requested for each in found):
+        return ""
+    return next((each.way[0] for each in found if each.way), "another")
 
 
 def _rank(findings: Iterable[Finding]) -> int:

@@ -236,7 +236,7 @@ def _of_build(answer: WheelsAnswer, twin: Build | None) -> Iterator[WheelFinding
     label = (answer.build.label,)
     if answer.choice.why:
         source = answer.choice.file is not None
-        then = "it builds the sdist, which takes what the build needs" if source else "it takes nothing"
+        then = "it builds the sdist" if source else "it takes nothing"
         failed = answer.status.not_installed
         built = f"; it was built here, and {'that failed' if failed else f'is {answer.status.words}'}"
         built = built if answer.finding and source else ""

@@ -49,6 +49,10 @@ CASES = {
         "src/meson.build": "py.extension_module(\n  '_core',  # the core (of it)\n  'core.c',\n  install: true,\n"
                            "  subdir: 'pkg/sub')\n",
         "src/core.c": C_SOURCE}, [("pkg.sub._core", Binding.C_API, ("src/core.c",), False)]),
+    "Rust behind meson": ({
+        "pyproject.toml": backend("mesonpy"),
+        "meson.build": "project('x', 'rust')\npy.extension_module('_core', 'src/lib.rs', subdir: 'pkg')\n",
+        "src/lib.rs": "#[pymodule]\nfn _core() {}\n"}, [("pkg._core", Binding.PYO3, ("src/lib.rs",), False)]),
     "scikit-build-core": ({
         "pyproject.toml": backend("scikit_build_core.build"),
         "CMakeLists.txt": "# pybind11_add_module(no no.cpp)\nPython_add_library(_core MODULE core.c WITH_SOABI)\n"

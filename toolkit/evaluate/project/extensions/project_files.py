@@ -95,6 +95,8 @@ def binding_of(files: ProjectFiles, sources: Iterable[str]) -> Binding:
     names = tuple(sources)
     if any(name.endswith((".pyx", ".py")) for name in names):
         return Binding.CYTHON
+    if any(name.endswith(".rs") for name in names):
+        return Binding.PYO3
     shown = (c_source.binding_of(files.text(name) or "") for name in names)
     usual = Binding.C_API if names else Binding.UNKNOWN
     return next((binding for binding in shown if binding is not Binding.C_API), usual)
