@@ -205,16 +205,16 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
     if done.stopped == "starved":
         if programs := busy_programs():
             print_stderr(f"these programs use the cores now: {programs}")
-        raise StarvedError(_starved_text(done, settings.rounds))
+        print_stderr(_go_on_text(done, settings.rounds))   # the error may be a host's, which a fleet continues
+        raise StarvedError("other programs used the cores of every cell that needs several: the run was stopped")
     return done
 
 
-def _starved_text(done: Run, rounds: int) -> str:
-    """Return why the run stopped and how to go on; `rounds` are those that it was to have."""
+def _go_on_text(done: Run, rounds: int) -> str:
+    """Return how to go on with a starved run; `rounds` are those that it was to have."""
     more = f" --rounds {2 * (rounds - done.sessions[-1].first_round)}" if done.rounds_done >= rounds else ""
     command = f"gilscope run --resume {done.label}{more}"
-    return ("stopped: other programs used the cores of every cell that needs several. "
-            f"End them, and go on: {command}. To wait until the cores are idle: {command} --wait-quiet")
+    return f"to go on when they have ended: {command}; to wait until the cores are idle: {command} --wait-quiet"
 
 
 def refuse_empty(plan: Plan) -> None:
