@@ -196,7 +196,7 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
         places = in_order(place for race in same for place in race.places or (race.place,))
-        merged.append(replace(first, kind=min((race.kind for race in same), key=list(RaceKind).index),
+        merged.append(replace(first, kind=min((race.kind for race in same), key=[*map(str, RaceKind)].index),
                               places=places if len(places) > 1 else ()))
     return tuple(sorted(merged, key=lambda race: (bool(race.doubt), race.violation, not race.confirmed)))
 
