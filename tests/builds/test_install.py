@@ -185,10 +185,12 @@ def test_a_source_of_another_version_is_refused(home):
         build(SourceTarball.of(tarball(home, version="3.98.0")), PAIR, jobs=1, report=lambda _: None)
 
 
-def test_a_full_disk_is_told_before_anything_is_unpacked(home, monkeypatch):
-    monkeypatch.setattr(compile_python, "NEEDED_BYTES", 1 << 60)
+@pytest.mark.parametrize(("needed", "optimize"), [("NEEDED_BYTES", False), ("OPTIMIZED_BYTES", True)])
+def test_a_full_disk_is_told_before_anything_is_unpacked(home, monkeypatch, needed, optimize):
+    monkeypatch.setattr(compile_python, needed, 1 << 60)
+    pair = [replace(each, optimize=optimize) for each in PAIR]
     with pytest.raises(BuildError, match=r"MiB free; set GILSCOPE_DATA"):
-        build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(tarball(home)), pair, jobs=1, report=lambda _: None)
 
 
 def test_a_folder_that_cannot_be_made_is_told(home):
