@@ -21,8 +21,8 @@ from gilscope.toolkit.model import (
 )
 
 MIB = 1024 * 1024
-QUIET = Evidence(others_cores=0.02, steal=0.0, pressure=0.01, involuntary_switches=3, load=0.4)
-BUSY = Evidence(others_cores=1.7, steal=0.0, pressure=0.8, involuntary_switches=900, load=9.0)
+QUIET = Evidence(others_cores=0.02, steal=0.0, pressure=0.01, load=0.4)
+BUSY = Evidence(others_cores=1.7, steal=0.0, pressure=0.8, load=9.0)
 
 
 def make_build(label: str, **changes: object) -> Build:
@@ -38,7 +38,7 @@ def make_build(label: str, **changes: object) -> Build:
 
 MACHINE = Machine(
     cpu_model="Made-up CPU", cores=8, memory_bytes=16 * 1024 * MIB, system="Linux-6.1.0-x86_64", governor=None,
-    autogroup=False, hostname="fake",
+    hostname="fake",
 )
 
 
@@ -77,7 +77,7 @@ class RunMaker:
             told = {name: each[number] if isinstance(each, list) else each for name, each in metrics.items()}
             observations.append(Observation(
                 round=number, wall=(took,) * 3, cpu=(used,) * 3, loops=1,
-                evidence=BUSY if number < starved else QUIET, starved=number < starved, gil_start=gil,
+                evidence=BUSY if number < starved else QUIET, starved=number < starved,
                 gil_end=True if culprit else gil, gil_culprit=culprit, tasks=tasks, metrics=tuple(sorted({
                     **told, "rss_bytes": int((pss + 9) * MIB), "pss_bytes": int(pss * MIB)}.items())),
             ))

@@ -27,7 +27,7 @@ VALUES = 3
 def energy_metric(monkeypatch, tmp_path):
     """Add the metric here and, by a file that every Python imports at its start, in measured processes."""
     monkeypatch.setattr(metrics, "CELL_METRICS", metrics.CELL_METRICS)   # to have them restored
-    monkeypatch.setattr(readings, "TOTAL_READERS", readings.TOTAL_READERS)
+    monkeypatch.setattr(readings, "READERS", readings.READERS)
     energy.install()
     (tmp_path / "sitecustomize.py").write_text("import energy\nenergy.install()\n")
     return tmp_path
@@ -49,7 +49,7 @@ def stored_run(folder):
 def test_a_metric_that_is_declared_and_read_is_stored_and_shown(energy_metric):
     run = stored_run(energy_metric)
     (observation,) = run.measurements[0].observations
-    assert dict(observation.metrics)["energy_joules"] == energy.JOULES   # of each value: the counter goes on between
+    assert dict(observation.metrics)["energy_joules"] == energy.JOULES
     (cell,) = check(run_values(run))["cells"]
     assert cell["metrics"] == {"energy": {"value": energy.JOULES, "unit": "J", "kind": ""}}
     text = render(run_document(run), width=200)
@@ -70,7 +70,7 @@ def test_a_metric_that_cannot_be_is_refused(energy_metric):
 
 
 def test_every_reader_reads_what_is_declared():
-    names = readings.read_final([os.getpid()]) | readings.read_totals([os.getpid()])
+    names = readings.read_metrics([os.getpid()])
     assert set(names) <= {each.name for each in metrics.CELL_METRICS}
 
 

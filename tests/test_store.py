@@ -119,12 +119,11 @@ names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
     Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple), cpu=st.just(()),
     loops=st.integers(1, 2**32), starved=st.booleans(),
     evidence=st.builds(Evidence, others_cores=st.none() | st.floats(0, 512), steal=st.none() | st.floats(0, 1),
-                       pressure=st.none() | st.floats(0, 1), involuntary_switches=st.none() | st.integers(0, 2**40),
-                       load=st.none() | st.floats(0, 1e4)),
+                       pressure=st.none() | st.floats(0, 1), load=st.none() | st.floats(0, 1e4)),
     retakes=st.integers(0, 5),
     metrics=st.dictionaries(st.sampled_from(["p50", "pss_bytes", "rss_bytes"]), st.integers(0, 2**50)).map(
         lambda found: tuple(sorted(found.items()))),
-    gil_start=st.none() | st.booleans(), gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names,
+    gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names,
     demand=st.none() | st.floats(0, 64), tasks=st.none() | st.integers(1, 10_000)))
 @settings(max_examples=60, deadline=None)
 def test_every_observation_comes_back(observation, cpu_seconds, tmp_path_factory):

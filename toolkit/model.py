@@ -118,7 +118,6 @@ class Evidence:
     others_cores: float | None      # cores' worth of CPU time of all but this process tree and the loopback servers
     steal: float | None             # share of the machine's CPU time taken by the hypervisor, 0..1
     pressure: float | None          # share of the time some task waited for a CPU (PSI cpu some), 0..1
-    involuntary_switches: int | None  # of the process itself, not of those it started
     load: float | None              # 1-minute load average at the start
 
 
@@ -133,7 +132,6 @@ class Observation:
     evidence: Evidence
     starved: bool                   # it did not get the cores that it needed
     retakes: int = 0                # the number of this attempt; 0: the first; a disturbed workload is repeated
-    gil_start: bool | None = None   # True if the GIL was on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # True if the GIL was on at the end; None before 3.13
     gil_culprit: str | None = None  # the module whose import turned it on
     demand: float | None = None     # of the serial baseline: cores that its tasks keep busy on an idle machine
@@ -207,7 +205,6 @@ class Machine:
     memory_bytes: int | None
     system: str                # "Linux-6.1.0-x86_64"
     governor: str | None
-    autogroup: bool | None     # Linux schedules per session; a background job's nice means nothing then
     hostname: str
     # None in each of these: the system does not report it, or an earlier gilscope did not ask.
     hypervisor: str | None = None   # its name; "unnamed" if it does not tell; "none"

@@ -124,7 +124,7 @@ def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
 def false_words(truths: list[Truth], confidence: float) -> int:
     """Return the number of false verdicts in a table."""
     told = verdicts({k: truth.ratio for k, truth in enumerate(truths)}, confidence)
-    return sum(truth.denied(told[k].word) for k, truth in enumerate(truths))
+    return sum(truth.denied(told[k]) for k, truth in enumerate(truths))
 
 
 def intervals(tables: int) -> Iterator[Row]:
@@ -209,7 +209,7 @@ def power(tables: int) -> Iterator[Row]:
                 effects = [0.0, *((0.0296, 0.4)[arm % 2] for arm in range(1, 21))]
                 made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)], k)
                 told = verdicts({n: truth.ratio for n, truth in enumerate(made)})
-                words += [(told[n].word, judge_ratio(truth.ratio, 0.95).word)
+                words += [(told[n], judge_ratio(truth.ratio, 0.95))
                           for n, truth in enumerate(made) if truth.effect < 0.1]
             yield {
                 "kind": kind, "rounds": rounds, "cells": len(words),

@@ -142,7 +142,7 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, e
             for baseline, arm in [*PAIRS, SERIAL_ARMS]:
                 ratio = compare(logs, noises[group], baseline, arm)
                 effect = -SLOWER_BUILD if (baseline, arm) == SERIAL_ARMS else EFFECTS[arm]
-                word = judge_ratio(ratio, confidence).word
+                word = judge_ratio(ratio, confidence)
                 false += is_false(word, effect)
                 if (baseline, arm) != SERIAL_ARMS:
                     count(tally, ratio.center - effect, ratio.half(), effect, word,

@@ -203,7 +203,7 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
                        for r in range(window)} for name in names})
             noises, _ = checked_noise({0: logs}, {0: [("base", "twin")]})
             error = math.expm1(abs(compare(logs, noises[0], "base", "twin").center))
-            words = [judge_ratio(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE).word
+            words = [judge_ratio(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE)
                      for name in ("null", "more")]
             false += words[0] in {"faster", "slower"}
             found += words[1] == "slower"

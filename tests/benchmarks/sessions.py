@@ -101,7 +101,7 @@ def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS)
         joint = ((builds if is_cost else workers),) if shifts else ()
         ratio = SessionRatio(parts=tuple(parts.values()), own=own, joint_confidence=joint,
                              shifts=(shifts[is_cost],) if shifts else ())
-        word = judge_ratio(ratio, confidence).word
+        word = judge_ratio(ratio, confidence)
         false += is_false(word, effect)
         if not is_cost:
             tally.covered.append(abs(ratio.center - effect) <= ratio.half())

@@ -42,14 +42,21 @@ def main() -> None:
         show(f"{folder.name}, all", process_variance(run))
 
 
+def variance_per_time(parts: VarianceParts, values: int) -> float:
+    """Return the variance of an arm's mean after one second of it, with so many values per process."""
+    return (parts.between + parts.within / values) * parts.process_seconds(values)
+
+
 def show(name: str, parts: VarianceParts | None) -> None:
     """Print the line of one workload or run."""
     if parts is None:
         print(f"{name:38} too few rounds")
         return
-    usual = parts.variance_after(1.0, USUAL)
-    widths = "".join(f"{(parts.variance_after(1.0, number) / usual) ** 0.5 - 1:+7.0%}" for number in NUMBERS)
-    print(f"{name:38} {parts.within ** 0.5:6.1%} {parts.between ** 0.5:7.1%} {parts.share_within:5.0%} "
+    usual = variance_per_time(parts, USUAL)
+    widths = "".join(f"{(variance_per_time(parts, number) / usual) ** 0.5 - 1:+7.0%}" for number in NUMBERS)
+    noise = parts.within / parts.values
+    share = noise / (noise + parts.between) if noise else 0.0
+    print(f"{name:38} {parts.within ** 0.5:6.1%} {parts.between ** 0.5:7.1%} {share:5.0%} "
           f"{parts.start:5.2f}s {parts.value:5.3f}s {parts.best_values():5}{widths}")
 
 

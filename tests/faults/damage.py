@@ -83,7 +83,7 @@ def _write(file, document):
 FREE = frozenset({
     "notes", "options", "reason", "output", "kind", "hostname", "label", "seed", "skips", "source", "compiler",
     "config_args", "revision", "opt_level", "allocator", "jit", "executable", "base_executable", "version", "cpu_model",
-    "system", "governor", "pgo", "lto", "debug", "autogroup", "memory_bytes", "cores", "free_threaded", "started",
+    "system", "governor", "pgo", "lto", "debug", "memory_bytes", "cores", "free_threaded", "started",
     "stopped", "warmups", "cells", "rounds_planned", "rounds_done", "looks", "answered", "tail_call", "hypervisor",
     "microcode", "smt", "turbo", "gilscope_hash_seed",
 })

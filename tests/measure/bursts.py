@@ -153,8 +153,7 @@ class MemoryStore:
 
     def add(self, cell, _path, details):
         fields = {name: details[name] for name in ("round", "starved", "retakes")}
-        evidence = Evidence(others_cores=details["evidence"]["others_cores"], steal=None, pressure=None,
-                            involuntary_switches=None, load=None)
+        evidence = Evidence(others_cores=details["evidence"]["others_cores"], steal=None, pressure=None, load=None)
         self.kept[cell, details["round"]] = Observation(
             wall=tuple(details["wall"]), cpu=tuple(details["wall"]), loops=1, evidence=evidence,
             passes=tuple(details["passes"]), **fields)

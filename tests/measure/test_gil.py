@@ -51,7 +51,7 @@ def test_free_threaded_cell_whose_gil_was_turned_on_fails(function, extension, p
 def test_other_cell_says_who_turned_the_gil_on(runner, workers, extension, python, tmp_path):
     answer = run("use_extension", runner, tmp_path, python, workers=workers, paths=[extension])
     assert answer.kind == "measured", answer.output
-    assert (answer.fields["gil_start"], answer.fields["gil_end"]) == (False, True)
+    assert answer.fields["gil_end"] is True
     assert answer.fields["gil_culprit"] == "gilful"
 
 
@@ -68,7 +68,7 @@ def test_start_up_cell_says_who_turned_the_gil_on_in_a_worker(extension, python,
 def test_free_threaded_cell_keeps_the_gil_off(python, tmp_path):
     answer = run("do_nothing", "free-threaded", tmp_path, python)
     assert answer.kind == "measured"
-    assert (answer.fields["gil_start"], answer.fields["gil_end"]) == (False, False)
+    assert answer.fields["gil_end"] is False
     assert "gil_culprit" not in answer.fields
 
 
@@ -76,7 +76,7 @@ def test_free_threaded_cell_keeps_the_gil_off(python, tmp_path):
 def test_threads_of_a_free_threaded_build_can_have_the_gil(python, tmp_path):
     answer = run("do_nothing", "threads", tmp_path, python, PYTHON_GIL="1")
     assert answer.kind == "measured"
-    assert (answer.fields["gil_start"], answer.fields["gil_end"]) == (True, True)
+    assert answer.fields["gil_end"] is True
 
 
 @needs_free_threading
@@ -91,4 +91,4 @@ def test_build_with_a_gil_has_it_on_or_cannot_tell(build, python, tmp_path):
     can_tell = version_key(build.version) >= version_key("3.13.0")
     answer = run("do_nothing", "threads", tmp_path, python)
     assert answer.kind == "measured"
-    assert (answer.fields["gil_start"], answer.fields["gil_end"]) == ((True, True) if can_tell else (None, None))
+    assert answer.fields["gil_end"] is (True if can_tell else None)

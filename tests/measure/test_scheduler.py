@@ -585,8 +585,7 @@ def test_time_left_counts_starved_cells_that_are_measured_again(bench, laborator
 
 
 def found_variance(**changes):
-    return VarianceParts(**{"within": 0.09, "between": 0.01, "values": 2, "start": 0.8, "value": 0.1, "degrees": 9}
-                         | changes)
+    return VarianceParts(**{"within": 0.09, "between": 0.01, "values": 2, "start": 0.8, "value": 0.1} | changes)
 
 
 def test_first_look_chooses_the_number_of_values_for_all_cells(bench, laboratory):

@@ -56,7 +56,7 @@ def test_values_that_never_vary_do_not_show_their_noise():
     noise = pool_noise({"g": logs})["g"]
     assert noise.floor(4) == inf
     assert compare(logs, noise, 1, 0).interval() == (0.0, inf)
-    assert verdicts({"pair": compare(logs, noise, 1, 0)})["pair"].word == "cannot tell"
+    assert verdicts({"pair": compare(logs, noise, 1, 0)})["pair"] == "cannot tell"
 
 
 def test_moderated_error_is_between_the_pairs_own_and_the_groups():

@@ -1,5 +1,5 @@
 import random
-from math import exp, inf, log, log1p, sqrt
+from math import inf, log, log1p, sqrt
 
 import pytest
 from hypothesis import given
@@ -95,29 +95,23 @@ def test_simultaneous_intervals_hold_together(count):
     (ratio(0.0, inf), "cannot tell"),
 ])
 def test_words(found, word):
-    assert judge_ratio(found, 0.95).word == word
-
-
-def test_verdict_says_what_is_not_excluded():
-    found = judge_ratio(ratio(log(1.4), 0.45), 0.95)
-    assert (found.lo, found.hi) == pytest.approx((1.4 * exp(-0.45), 1.4 * exp(0.45)))
+    assert judge_ratio(found, 0.95) == word
 
 
 def test_a_table_of_words_needs_wider_intervals_than_one():
     found = ratio(0.05, 0.04)
-    assert judge_ratio(found, 0.95).word == "faster"
-    assert judge_ratio(found, simultaneous(84)).word == "cannot tell"
+    assert judge_ratio(found, 0.95) == "faster"
+    assert judge_ratio(found, simultaneous(84)) == "cannot tell"
 
 
 def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
     # 2.45 standard errors: enough for one of 3 (2.39), not for one of 84 (3.42)
     near = {"near": ratio(0.05, 0.04)}
     clear = {k: ratio(log(1.9), 0.03) for k in range(83)}
-    assert verdicts(near | {k: clear[k] for k in range(2)})["near"].word == "faster"
+    assert verdicts(near | {k: clear[k] for k in range(2)})["near"] == "faster"
     told = verdicts(near | clear)
-    assert told["near"].word == "cannot tell"
-    assert told["near"].confidence == pytest.approx(simultaneous(84))
-    assert {told[k].word for k in clear} == {"faster"}
+    assert told["near"] == "cannot tell"
+    assert {told[k] for k in clear} == {"faster"}
 
 
 @pytest.mark.parametrize(("center", "half", "error", "rounds"), [

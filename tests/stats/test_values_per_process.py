@@ -9,8 +9,7 @@ from gilscope.toolkit.stats.values_per_process import FEWEST, MOST, ProcessValue
 
 
 def parts(**changes):
-    return VarianceParts(**{"within": 0.03**2, "between": 0.01**2, "values": 6, "start": 0.4, "value": 0.1,
-                            "degrees": 30} | changes)
+    return VarianceParts(**{"within": 0.03**2, "between": 0.01**2, "values": 6, "start": 0.4, "value": 0.1} | changes)
 
 
 @pytest.mark.parametrize(("changes", "best"), [
@@ -31,12 +30,8 @@ def test_best_number_of_values(changes, best):
 @pytest.mark.parametrize("changes", [{}, {"between": 0.02**2}, {"start": 1.0}, {"value": 0.02}])
 def test_best_number_has_the_smallest_variance_after_the_same_time(changes):
     found = parts(**changes)
-    assert found.best_values() == min(range(FEWEST, MOST + 1), key=lambda n: found.variance_after(60.0, n))
-
-
-def test_share_within_is_that_of_levels():
-    assert parts(within=6 * 0.01**2).share_within == pytest.approx(0.5)
-    assert parts(within=0.0, between=0.0).share_within == 0.0
+    assert found.best_values() == min(
+        range(FEWEST, MOST + 1), key=lambda n: (found.between + found.within / n) * found.process_seconds(n))
 
 
 def simulated(*, within, between, arms=8, rounds=80, values=6, seed=1, missing=0):
@@ -58,7 +53,6 @@ def test_variances_of_simulated_processes_are_found(within, between):
     assert sqrt(found.within) == pytest.approx(within, rel=0.1)     # the levels' estimator loses a few percent
     assert sqrt(found.between) == pytest.approx(between, rel=0.12)
     assert (found.values, found.start, found.value) == pytest.approx((6, 0.4, 0.1))
-    assert found.degrees == 7 * 79
 
 
 def test_groups_with_other_noise_count_by_their_processes():

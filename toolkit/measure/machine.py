@@ -22,7 +22,6 @@ def this_machine() -> Machine:
         memory_bytes=_memory(),
         system=platform.platform(),
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
-        autogroup=_autogroup(),
         hostname=socket.gethostname(),
         hypervisor=_hypervisor(),
         microcode=_cpu_field("microcode") or None,
@@ -85,10 +84,6 @@ def _memory() -> int | None:
     with contextlib.suppress(ValueError, OSError, AttributeError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return None
-
-
-def _autogroup() -> bool | None:
-    return _switch("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def _read(path: str) -> str:

@@ -144,7 +144,7 @@ def read_answer(values: Mapping[str, Any]) -> ScalingAnswer:
     machine = from_plain(dict[str, Any], values.get("machine"), "machine")
     plain = {name: values.get(name) for name in ("threads", "started", "command", "gilscope")} | {
         "subject": values.get("module" if module else "function"),
-        "machine": machine | {"autogroup": None, "hostname": ""},
+        "machine": machine | {"hostname": ""},
         "functions": [] if module else [_plain_build(each, values.get("threads")) for each in builds],
         "apis": [_plain_api(each, values.get("threads")) for each in builds] if module else []}
     return from_plain(ScalingAnswer, plain, finite=False)

@@ -23,16 +23,14 @@ from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import digamma, f_above, f_quantile, inverse_trigamma, t_outside, trigamma
-from gilscope.toolkit.stats.estimators import scale_of_differences
+from gilscope.toolkit.stats.estimators import FAR_OUT, NORMAL_MAD, scale_of_differences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     type Residuals[Arm: Hashable] = Mapping[Arm, Mapping[int, float]]   # by arm and round
 
-CLIPPED = 3.0          # standard deviations: outliers beyond are clipped to estimate the scatter of the arms' scales
 LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as clocks have a resolution
-HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
 MANY = 8               # arms of a run, or treatments, from which on one can be called unlike the others
 FALSE_SHARE = 0.1     # of the arms that are called unlike: expected share of like ones; they lose what they borrow
@@ -111,7 +109,7 @@ def _treatment_chances[Key: Hashable](sizes: Mapping[Key, Sequence[float]], samp
         return {}
     scores = {key: fmean(each) * sqrt(len(each)) for key, each in sizes.items()}
     middle = median(scores.values())
-    scatter = max(median(abs(score - middle) for score in scores.values()) / HALF, sqrt(sampling))
+    scatter = max(median(abs(score - middle) for score in scores.values()) / NORMAL_MAD, sqrt(sampling))
     outside = {key: t_outside((score - middle) / scatter, len(sizes) - 1) / 2 for key, score in scores.items()}
     return {key: chance if scores[key] > middle else 1 - chance for key, chance in outside.items()}
 
@@ -152,7 +150,7 @@ def _log_variances[Arm: Hashable](by_arm: Residuals[Arm]) -> list[tuple[float, f
     # An outlier belongs to the shape of the errors, not to the scale of its arm; unclipped, it would make the arms look
     # too different for pooling.
     pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
-    variances = _variances(by_arm, CLIPPED / 2**0.5 * scale_of_differences(tuple(pooled)))
+    variances = _variances(by_arm, FAR_OUT / 2**0.5 * scale_of_differences(tuple(pooled)))
     share = _free_share(by_arm)
     return [
         (log(variance) - digamma(free / 2) + log(free / 2), trigamma(free / 2))

@@ -25,9 +25,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.distributions import f_above
-from gilscope.toolkit.stats.estimators import scale_of_differences
+from gilscope.toolkit.stats.estimators import FAR_OUT, scale_of_differences
 from gilscope.toolkit.stats.serial_correlation import (
     INDEPENDENT,
+    KEPT,
     SerialCorrelation,
     effect_correlation,
     freedom_loss,
@@ -38,10 +39,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs
 
-KEPT = 0.25       # p-value from which on the component is left out
 DISTINCT = 0.05   # significance level for a group that has more of it than the others
 ALIKE = 10.0      # degrees of freedom that say in advance that the classes err alike
-CLIPPED = 3.0     # standard deviations of a process's error: beyond, it is clipped before means are taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +120,7 @@ type _Rest = Mapping[Hashable, Mapping[int, Sequence[float]]]   # what arms and 
 def _rest[Arm: Hashable](fit: LevelFit[Arm], logs: RoundLogs[Arm], classes: Mapping[Arm, Hashable]) -> _Rest:
     """Return the residuals of a group's levels after the fit of arms and rounds."""
     pooled = sorted(value for each in fit.residuals.values() for value in each.values())
-    most = CLIPPED / 2**0.5 * scale_of_differences(tuple(pooled))
+    most = FAR_OUT / 2**0.5 * scale_of_differences(tuple(pooled))
     rest: dict[Hashable, dict[int, list[float]]] = {}
     for arm, rounds in fit.residuals.items():
         for r in rounds:

@@ -34,6 +34,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_outside
+from gilscope.toolkit.stats.estimators import NORMAL_MAD
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.unpaired import ErrorPart, half_width, total_part
@@ -51,7 +52,6 @@ PROPORTIONAL = 0.15      # the same as a share of a small shift
 GROWTH = 2.0             # of that share with the shift: at 5 % it is 0.25, at 40 % it is 0.95
 PRIOR = 4.0              # degrees of freedom of the typical scatter: as many as five workloads have
 MEDIAN = pi / 2          # variance of a median of normal values, relative to that of their mean
-NORMAL_MAD = 0.6745      # median distance of a normal value from its centre, in standard deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

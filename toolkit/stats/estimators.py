@@ -20,6 +20,8 @@ MANY = 40           # values, from which on sorting all pairs takes too long
 SAMPLE = 16         # of those: values whose pairs are all sorted for a first guess
 NEAR = 0.1          # of the interquartile range: only pairs this close to the guess are sorted
 SURE = 64           # rounding errors that such a distance must exceed
+NORMAL_MAD = 0.6745   # median of a normal variable's absolute value, in standard deviations
+FAR_OUT = 3.0       # standard deviations: beyond, an error is clipped where a scale or a correlation is estimated
 QUARTILE = 1.1503   # upper quartile of a normal variable's absolute value, in standard deviations
 TRIMMED = 0.2       # of the values at either end: the share of slow processes among the arms of a round
 

@@ -89,7 +89,7 @@ def open_pairs[Pair: Hashable](
     }
     undecided: dict[Pair, Open] = {}
     for pair, verdict in verdicts(careful, interim_confidence(), margin).items():
-        if verdict.word == SpeedVerdict.CANNOT_TELL:
+        if verdict == SpeedVerdict.CANNOT_TELL:
             undecided[pair] = "no word"
         elif resolution is not None and expm1(careful[pair].half()) > resolution:
             undecided[pair] = "wide"

@@ -36,7 +36,7 @@ from statistics import fmean, median
 from gilscope.toolkit.stats.arm_scales import ALONE, scatter_of_scales, unlike_arms
 from gilscope.toolkit.stats.class_rounds import NO_CLASS_ROUNDS, ClassRounds, class_rounds
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.estimators import HUBER, huber_fit, scale_of_differences
+from gilscope.toolkit.stats.estimators import FAR_OUT, HUBER, NORMAL_MAD, huber_fit, scale_of_differences
 from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs, fit, residuals
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrelation, inflation, serial_correlation
@@ -44,11 +44,9 @@ from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrela
 DRAWS = 4000           # of the bootstrap: the error of its 95 % quantile is then 1 to 2 %, of its 99.5 % quantile 5 %
 FAR = 0.995            # the second quantile at which the drawn tail is compared with Student's
 TAME = 15              # normal residuals that are assumed in addition to the observed ones
-FAR_OUT = 3.0          # standard deviations: beyond, an error is clipped where serial correlation is estimated
 RARE = 0.1             # share of far values of a pair up to which they do not count in full
 FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
 CLOCK = 1e-9           # smaller errors than that, as shares, are of no clock: the values do not show their noise
-HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 
 type _Draw = Callable[[Sequence[float]], tuple[float, ...]]
 
@@ -240,7 +238,7 @@ def _without[Arm: Hashable](
 def _unlike(residuals_: Mapping[int, float], noise: Noise) -> UnlikeArm:
     values, usual = [*residuals_.values()], scale_of_differences(noise.residuals) / sqrt(2)
     middle = median(values)
-    scale = median(abs(value - middle) for value in values) / HALF * len(values) / max(len(values) - FEW, 1)
+    scale = median(abs(value - middle) for value in values) / NORMAL_MAD * len(values) / max(len(values) - FEW, 1)
     return UnlikeArm(
         spread=max(sqrt(fmean(value * value for value in values)), noise.spread), scale=max(scale, usual))
 

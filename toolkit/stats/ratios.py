@@ -73,16 +73,6 @@ class Ratio:
         return not_excluded(self.ratio, self.interval(confidence), self.floor)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioVerdict:
-    """The verdict on a ratio, with the range that it does not exclude."""
-
-    word: SpeedVerdict
-    lo: float          # of the range that is not excluded: "cannot tell: between `lo` and `hi`"
-    hi: float
-    confidence: float  # of that interval alone
-
-
 def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sample: Arm) -> Ratio:
     """Return the ratio of `sample` to `baseline` over their common rounds.
 
@@ -104,7 +94,7 @@ def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
     return pow(confidence, 1 / max(count, 1))
 
 
-def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdict:
+def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict on a ratio, see `verdict.verdict_for`.
 
     Args:
@@ -112,16 +102,14 @@ def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Rati
         confidence: The confidence of its interval; in a table, see `verdicts`.
         margin: A share, such as 0.03.
     """
-    lo, hi = ratio.between(confidence)
-    word = SpeedVerdict.CANNOT_TELL
-    if ratio.rounds >= MIN_ROUNDS:
-        word = verdict_for(ratio.ratio, (lo, hi), ratio.floor, margin)
-    return RatioVerdict(word=word, lo=lo, hi=hi, confidence=confidence)
+    if ratio.rounds < MIN_ROUNDS:
+        return SpeedVerdict.CANNOT_TELL
+    return verdict_for(ratio.ratio, ratio.between(confidence), ratio.floor, margin)
 
 
 def verdicts[Pair: Hashable](
     ratios: Mapping[Pair, Ratio], confidence: float = CONFIDENCE, margin: float = MARGIN,
-) -> dict[Pair, RatioVerdict]:
+) -> dict[Pair, SpeedVerdict]:
     """Return the verdict on each ratio of a table; all of them are correct at once with `confidence`.
 
     Args:

@@ -31,7 +31,7 @@ from gilscope.toolkit.stats.distributions import NORMAL, t_outside
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-KEPT = 0.25      # p-value from which on rounds count as independent
+KEPT = 0.25      # p-value from which on rounds, or effects of rounds on classes, count as independent
 SIGNIFICANT = 0.05   # p-value below which a report says that rounds are alike
 MOST = 0.9       # the largest correlation that is distinguished; beyond it, rounds are one
 FEWEST = 8       # arms from which on the correlation is tested

@@ -43,21 +43,10 @@ class VarianceParts:
     values: float     # of a process, on average
     start: float      # seconds
     value: float      # seconds
-    degrees: int      # of freedom of `between`
 
     def process_seconds(self, values: float) -> float:
         """Return the seconds that a process with so many values takes."""
         return self.start + values * self.value
-
-    @property
-    def share_within(self) -> float:
-        """The part of the variance of processes' levels that the noise of their values makes."""
-        noise = self.within / self.values
-        return noise / (noise + self.between) if noise else 0.0
-
-    def variance_after(self, seconds: float, values: float) -> float:
-        """Return the variance of an arm's mean after so many seconds of it, with so many values per process."""
-        return (self.between + self.within / values) * self.process_seconds(values) / seconds
 
     def best_values(self) -> int:
         """Return the number of values per process that gives the smallest variance in a given time."""
@@ -103,7 +92,7 @@ def variance_parts[Arm: Hashable](
     # A half has half of the values, and the difference of two halves has twice the variance of one.
     within = halves.variance * values / 4
     return VarianceParts(
-        within=within, between=max(0.0, levels.variance - within / values), values=values, degrees=levels.free,
+        within=within, between=max(0.0, levels.variance - within / values), values=values,
         start=fmean(each.start for each in processes), value=fmean(each.value for each in processes))
 
 

@@ -179,7 +179,7 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
             yield f"{cell.name}, round {observation.round}: it has no gilscope_cpu"
 
 
-_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("involuntary_switches", 0))
+_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1))
 
 
 def observation_problems(observation: Observation) -> Iterable[str]:

@@ -24,6 +24,7 @@ FORMAT = "gilscope run"
 LOCK = ".lock"
 PENDING = ".blocks"   # folder of received rounds that are not merged into the suites yet, see `transfer_rounds`
 VERSION = 1
+FORMER_OF_MACHINE = {"autogroup"}   # fields that earlier gilscopes wrote, and none reads
 
 
 def read_header(path: Path) -> Run:
@@ -137,6 +138,8 @@ def parse_header(header: dict[str, Any], path: Path) -> Run:
         BadFileError: A field is damaged or was edited.
     """
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
+    if isinstance(machine := fields.get("machine"), dict):
+        fields["machine"] = {name: value for name, value in machine.items() if name not in FORMER_OF_MACHINE}
     try:
         run = from_plain(Run, fields | {"measurements": []})
         for session in run.sessions:

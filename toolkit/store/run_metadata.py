@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "gilscope_"
 _METRIC = "gilscope_metric_"
-_OPTIONAL = ("gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds", "hash_seed")
+_OPTIONAL = ("gil_end", "gil_culprit", "demand", "tasks", "seconds", "hash_seed")
 _LISTS: dict[str, type[float | int]] = {"cpu": float, "passes": int, "began": float}   # one for each value
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
@@ -83,8 +83,7 @@ def from_metadata(values: Sequence[float], metadata: Mapping[str, Any]) -> Obser
     """
     fields = {name.removeprefix(_PREFIX): value for name, value in metadata.items() if name.startswith(_PREFIX)}
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
-    for name in ("gil_start", "gil_end"):
-        details[name] = None if details[name] is None else _yes_or_no(fields, name)
+    details["gil_end"] = None if details["gil_end"] is None else _yes_or_no(fields, "gil_end")
     details |= {
         "round": _whole(fields["round"], "round"),
         "retakes": _whole(fields["retakes"], "retakes"),

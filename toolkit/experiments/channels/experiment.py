@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, override
 
+from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.concurrency_models import family
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, Publication
 from gilscope.toolkit.experiments.load.open_loop import has_p99
@@ -177,7 +178,7 @@ def _grid(effort: EffortLevel) -> Iterator[tuple[Topology, int, Route]]:
 def _reason(context: PlanningContext, build: Build, route: Route) -> str | None:
     if found := context.runner_reason(build, runner_of(build, route) or THREADS):
         return found
-    if route.form == "memoryview" and tuple(map(int, build.version.split(".")[:2])) < (3, 14):
+    if route.form == "memoryview" and version_key(build.version) < (3, 14):
         return "before 3.14 the queue is that of backports-interpreters, which pickles: it takes no memoryview"
     return None
 

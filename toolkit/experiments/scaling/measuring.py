@@ -168,7 +168,7 @@ def _cause_metrics(found: ScalingInvestigation) -> dict[str, float | str]:
 
 def _answered(metrics: dict[str, float | str]) -> ProcessAnswer:
     fields: dict[str, Any] = {
-        "cpu": [], "loops": 1, "starved": False, "evidence": {}, "gil_start": False, "gil_end": False,
+        "cpu": [], "loops": 1, "starved": False, "evidence": {}, "gil_end": False,
         "metrics": {name: value for name, value in metrics.items() if value != ""}}    # pyperf takes no empty text
     return ProcessAnswer(kind="measured", reason="", fields=fields, output="")
 

@@ -31,7 +31,7 @@ from gilscope.toolkit.measure.child.base import (
     set_alarm,
     take_values,
 )
-from gilscope.toolkit.measure.child.metrics import growth, read_final, read_totals
+from gilscope.toolkit.measure.child.metrics import read_metrics
 from gilscope.toolkit.measure.child.other_load import (
     LoadWindow,
     WindowLoad,
@@ -72,7 +72,6 @@ def main() -> None:
 
 
 def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
-    gil_start = gil_enabled()
     runner = _runner(spec)
     subject = _load(spec)
     if runner.pickles and subject.unpicklable:
@@ -89,7 +88,7 @@ def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
         clock = ValueTimer(spec, turns, needs, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
         loops = _values(spec, clock, seconds)
         # The workers have ended, so the memory of this model cannot be read.
-        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled()]) | _threads_left(set()))
+        deliver(spec, _answer(subject, clock, needs, loops, [gil_enabled()]) | _threads_left(set()))
         return None
     before = set(threading.enumerate())
     with runner.pool(spec.workers, subject.shared) as pool:
@@ -104,11 +103,11 @@ def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
                            and pool.map(task, few))
         loops = _values(spec, clock, seconds)
         _check(subject.check, clock.forget_results())
-        clock.final_metrics = read_final(clock.pids)
+        clock.metrics = read_metrics(clock.pids)
         from gilscope.runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
-        answer = _answer(subject, clock, needs, loops, [gil_start, gil_enabled(), *states])
+        answer = _answer(subject, clock, needs, loops, [gil_enabled(), *states])
         deliver(spec, answer | _threads_left(ours))
     return None
 
@@ -212,11 +211,10 @@ class TimedValue:
     demand: float   # cores' worth that the tasks keep busy when they need not wait for a core
     began: float    # seconds since the epoch
     span: WindowLoad      # the load of the machine meanwhile
-    metrics: dict[str, float]   # growth of the totals per loop
 
 
 class ValueTimer:
-    """pyperf's time function: returns the wall seconds of `loops` passes; stores CPU seconds, load and metrics."""
+    """pyperf's time function: returns the wall seconds of `loops` passes; stores CPU seconds and load."""
 
     def __init__(
         self, spec: CellSpec, turns: ValueTurns, needs: StarvationCheck, run: Callable[[], list[Any]],
@@ -237,7 +235,7 @@ class ValueTimer:
         self._load_average: float | None = None
         self.values: list[TimedValue] = []
         self.again = 0   # values that were taken again
-        self.final_metrics: dict[str, float] = {}
+        self.metrics: dict[str, float] = {}
 
     def begin(self, loops: int, seconds: float) -> int:
         """Report that the process is warm and a loop takes `seconds`; return the number of values at its first turn."""
@@ -262,7 +260,7 @@ class ValueTimer:
 
     def _take(self, loops: int) -> TimedValue:
         window = LoadWindow([*self.pids, *self._spec.services], self._turns.ours)
-        began, totals = time.time(), read_totals(self.pids)
+        began = time.time()
         # The process may be descheduled during each of these calls: `around` encloses all queueing that is counted.
         around, queued, cpu = time.perf_counter(), queued_seconds(), cpu_seconds(self.pids)
         wall = time.perf_counter()
@@ -271,9 +269,9 @@ class ValueTimer:
         wall = time.perf_counter() - wall
         used, queued = cpu_seconds(self.pids) - cpu, queued_seconds() - queued
         demand = core_demand(time.perf_counter() - around, used, queued)
-        span, metrics = window.span(), growth(totals, read_totals(self.pids), loops)
+        span = window.span()
         report_progress(self._spec)
-        return TimedValue(wall=wall, cpu=used / loops, demand=demand, began=began, span=span, metrics=metrics)
+        return TimedValue(wall=wall, cpu=used / loops, demand=demand, began=began, span=span)
 
     def _load_of(self, value: TimedValue) -> tuple[float, float | None]:
         # One short window says little, so others' least possible load counts; all windows are judged at the end.
@@ -284,12 +282,6 @@ class ValueTimer:
         """Return the fields of `model.Evidence` for all values, and `own_cores`."""
         first, *rest = [value.span for value in self.values]
         return sum(rest, first).evidence(self._load_average)
-
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the cell: the median growth over its values, and the final readings."""
-        names = dict.fromkeys(name for value in self.values for name in value.metrics)
-        grown = {name: median(each.metrics[name] for each in self.values if name in each.metrics) for name in names}
-        return grown | self.final_metrics
 
     def forget_results(self) -> list[Any]:
         """Return the last results and drop them: their memory must not count as the workload's."""
@@ -326,10 +318,9 @@ def calibrated_loops(seconds: float, min_seconds: float) -> int:
 
 
 def _answer(
-    subject: LoadedSubject, clock: ValueTimer, needs: StarvationCheck, loops: int, gil: Sequence[bool | None]
+    subject: LoadedSubject, clock: ValueTimer, needs: StarvationCheck, loops: int, states: Sequence[bool | None]
 ) -> dict[str, Any]:
-    """Return the answer; `gil` has its state at the start, and at the end in this process and in the workers."""
-    gil_start, *states = gil
+    """Return the answer; `states` are those of the GIL at the end, in this process and in the workers."""
     on = None if all(state is None for state in states) else any(states)
     runner = needs.runner
     refuse_wrong_gil(runner.name, runner.gil, on)
@@ -341,13 +332,12 @@ def _answer(
         "began": [value.began for value in clock.values],
         "again": clock.again,
         "loops": loops,
-        "metrics": clock.metrics(),
+        "metrics": clock.metrics,
         "evidence": evidence,
         "starved": needs.starved(own, evidence["others_cores"]),
         "bearable": needs.bearable(own, evidence["others_cores"]),
         "demand": median(value.demand for value in clock.values) if runner.name == "serial" else None,
         "tasks": len(subject.payloads),
-        "gil_start": gil_start,
         "gil_end": on,
         "hash_seed": hash_seed(),
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},

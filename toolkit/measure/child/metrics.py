@@ -10,7 +10,7 @@ from gilscope.toolkit.measure.child.process_tree import memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     Reader = Callable[[Sequence[int]], Mapping[str, float | None]]
 
@@ -20,26 +20,10 @@ def _memory(pids: Sequence[int]) -> Mapping[str, float | None]:
     return {"rss_bytes": resident, "pss_bytes": proportional}
 
 
-FINAL_READERS: tuple[Reader, ...] = (_memory,)   # read once, after the last value, while the pool is still open
-# Totals that grow, such as an energy counter: read before and after each value, which gets the difference.
-TOTAL_READERS: tuple[Reader, ...] = ()
+READERS: tuple[Reader, ...] = (_memory,)   # read once, after the last value, while the pool is still open
 
 
-def read_final(pids: Sequence[int]) -> dict[str, float]:
-    """Return the metrics that are read once."""
-    return _read(FINAL_READERS, pids)
-
-
-def read_totals(pids: Sequence[int]) -> dict[str, float]:
-    """Return the totals so far."""
-    return _read(TOTAL_READERS, pids)
-
-
-def growth(before: Mapping[str, float], after: Mapping[str, float], loops: int) -> dict[str, float]:
-    """Return by how much totals grew in one of `loops` passes."""
-    return {name: (total - before[name]) / loops for name, total in after.items() if name in before}
-
-
-def _read(readers: Iterable[Reader], pids: Sequence[int]) -> dict[str, float]:
-    readings = [item for read in readers for item in read(pids).items()]
+def read_metrics(pids: Sequence[int]) -> dict[str, float]:
+    """Return the metrics of the cell whose processes have these ids."""
+    readings = [item for read in READERS for item in read(pids).items()]
     return {name: number for name, number in readings if number is not None}

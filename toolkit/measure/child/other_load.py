@@ -103,7 +103,6 @@ class WindowLoad:
     stolen: float | None     # CPU seconds taken by the hypervisor, a part of `busy`
     total: float | None      # CPU seconds available
     waited: float | None     # seconds in which some task waited for a CPU
-    switches: int | None     # involuntary context switches of the process itself
     windows: int = 1
 
     def __add__(self, other: WindowLoad) -> WindowLoad:
@@ -112,7 +111,6 @@ class WindowLoad:
             elapsed=self.elapsed + other.elapsed, own=self.own + other.own, ours=self.ours + other.ours,
             busy=_sum(self.busy, other.busy), stolen=_sum(self.stolen, other.stolen),
             total=_sum(self.total, other.total), waited=_sum(self.waited, other.waited),
-            switches=None if self.switches is None or other.switches is None else self.switches + other.switches,
             windows=self.windows + other.windows,
         )
 
@@ -141,7 +139,6 @@ class WindowLoad:
             "steal": steal,
             "pressure": None if self.waited is None else min(1.0, self.waited / self.elapsed),
             "load": load,
-            "involuntary_switches": self.switches,
         }
 
 
@@ -164,7 +161,6 @@ class LoadWindow:
         self._own = cpu_seconds(self._pids)
         self._stat = _cpu_ticks()
         self._pressure = _pressure_microseconds()
-        self._switches = _involuntary_switches()
         self._began = time.perf_counter()
         self.load = load_average()
 
@@ -180,12 +176,11 @@ class LoadWindow:
         busy = stolen = total = None
         if stat and self._stat:
             busy, stolen, total = ((after - before) / tick for after, before in zip(stat, self._stat, strict=True))
-        waited, switches = _pressure_microseconds(), _involuntary_switches()
+        waited = _pressure_microseconds()
         return WindowLoad(
             elapsed=elapsed, own=own, ours=max(0.0, running_cpu_seconds(self._ours_pids) - self._ours), busy=busy,
             stolen=stolen, total=total,
             waited=None if waited is None or self._pressure is None else (waited - self._pressure) / 1e6,
-            switches=None if switches is None or self._switches is None else switches - self._switches,
         )
 
 
@@ -218,14 +213,6 @@ def _pressure_microseconds() -> int | None:
             return int(file.readline().rpartition(b"total=")[2])
     except (OSError, ValueError):
         return None
-
-
-def _involuntary_switches() -> int | None:
-    try:
-        import resource
-    except ImportError:
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def load_average() -> float | None:

@@ -240,7 +240,6 @@ def main() -> None:
 
 
 def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
-    gil_start = gil_enabled()
     trial = ProgramTrial(spec, turns)
     # Before any thread of the program runs: an import turns the GIL on for all that follows.
     program = importlib.import_module(spec.program)
@@ -263,7 +262,6 @@ def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
         "evidence": evidence,
         "starved": is_starved(taken.wanted_cores, evidence.get("others_cores"), trial.cores, trial.allowed),
         "bearable": bearable_others(taken.wanted_cores, trial.cores, trial.allowed),
-        "gil_start": gil_start,
         "gil_end": gil_end,
         "hash_seed": hash_seed(),
         "metrics": {name: value for name, value in taken.metrics.items() if value != ""},  # pyperf takes no empty text

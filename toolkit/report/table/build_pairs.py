@@ -22,10 +22,6 @@ def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:
     pairs = [(with_gil[0], build) for build in with_gil[1:]]
     for build in builds:
         if build.free_threaded:
-            same = [other for other in with_gil if _minor(other) == _minor(build)]
+            same = [other for other in with_gil if other.minor == build.minor]
             pairs.append(((same or with_gil)[0], build))
     return pairs
-
-
-def _minor(build: Build) -> str:
-    return ".".join(build.version.split(".")[:2])
