@@ -182,8 +182,11 @@ def test_command_in_running_text_has_the_options_it_names(span):
         assert not word.startswith("--") or word == "--" or word in options, f"{span}: no option {word}"
 
 
+BENCHMARKS = {file.stem for file in (ROOT / "tests" / "benchmarks").glob("*.py")}
 MODULES = sorted({span for page in PAGES for span in INLINE.findall(prose(page))
-                  if span.startswith("python -m tests.")})
+                  if span.startswith("python -m tests.")}
+                 | {f"python -m tests.benchmarks.{span}"   # as the page of numbers has them
+                    for span in INLINE.findall(prose(ROOT / "docs" / "numbers.md")) if span.split()[0] in BENCHMARKS})
 
 
 @pytest.mark.parametrize("span", MODULES)
