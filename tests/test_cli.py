@@ -199,10 +199,24 @@ def test_version_is_told(capsys):
     assert capsys.readouterr().out.startswith("gilscope 0.")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", cli.SHELLS)
 def test_shell_completion_is_printed(shell, capsys):
     assert call("--print-completion", shell) == 0
     assert "gilscope" in capsys.readouterr().out
+
+
+def test_bash_completes_commands_options_and_files(capsys):
+    assert call("--print-completion", "bash") == 0
+    program = capsys.readouterr().out + """
+        ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _shtab_gilscope; echo "${COMPREPLY[@]}"; }
+        ask gilscope exp; ask gilscope builds ""; ask gilscope run --size m; ask gilscope race --no-c
+        complete -p gilscope
+    """
+    command = ["bash", "--norc", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    *offered, registered = done.stdout.splitlines()
+    assert offered == ["experiment", "install add remove", "medium", "--no-color"]
+    assert "-o default" in registered   # files, where there is nothing of ours
 
 
 def test_catalogs_are_listed(capsys):

@@ -46,7 +46,7 @@ ONLY_IMPORTERS = {
 ONLY_PLACES = {
     "pyperf": ("gilscope.toolkit.measure.child.base", "gilscope.toolkit.store"),
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
-    "shtab": ("gilscope.toolkit.commands.completion",),
+    "shtab": ("gilscope.toolkit.cli",),
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),
     "psutil": ("gilscope.toolkit.experiments.affinity.pinning",),
     "jinja2": ("gilscope.toolkit.site.page",),

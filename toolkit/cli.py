@@ -97,10 +97,12 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
 
     class PrintCompletion(argparse.Action):
         def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, shell: Any, _: str | None = None) -> None:
-            from gilscope.toolkit.commands.completion import script
+            import shtab
+
             from gilscope.toolkit.commands.streams import put
 
-            put(script(parser, str(shell)))
+            # Where shtab has no candidates, bash completes files.
+            put(shtab.complete(parser, str(shell)).replace("-o bashdefault", "-o bashdefault -o default"))
             parser.exit()
 
     parser.add_argument(
@@ -109,8 +111,7 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
         choices=SHELLS,
         metavar="SHELL",
         help=f"Print the completion script of SHELL: {', '.join(SHELLS)}. Load it in your shell's start-up file, as "
-             "in: "
-        "source <(gilscope --print-completion bash)",
+             'in: eval "$(gilscope --print-completion bash)"',
     )
 
 
