@@ -17,12 +17,11 @@ from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
-from gilscope.toolkit.site.link_preview import badge_values, site_figure
+from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.page_values import page_values, shown
-from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
+from gilscope.toolkit.site.pages.compare import compare_values, compared_builds
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
-from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
 from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
@@ -34,7 +33,6 @@ from tests.site.test_run_page import ATTACKS, attacked
 
 pytestmark = pytest.mark.newest
 ALL = " ".join(ATTACKS)
-CITATION = {"text": "", "bibtex": "", "missing": ""}
 
 
 def known(run, host, number):
@@ -52,8 +50,7 @@ def all_pages(text):
     runs = [each for each, _ in pairs]
     around = page_values(
         f"Results{text}", text, of=text, links=[{"address": "index.html", "title": "Home", "here": True}])
-    series, default = follow(runs), next(iter(compare_run(*pairs[0], {})["ofBuilds"].values()))
-    group, files = next(iter(workload_pages(runs))), {text: "x.json"}
+    series, group, files = follow(runs), next(iter(workload_pages(runs))), {text: "x.json"}
     fleets = [{"label": text, "page": "fleet-x.html"}]
     found = slower_investigation(objects=(BlamedObject(name=text, kind="global", type=text, places=(
         CodePlace(file=text, line=7, function=text),)),), trials=(
@@ -70,17 +67,16 @@ def all_pages(text):
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
         "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
-            "experiments": [entry], "citation": {"text": text, "bibtex": text, "missing": text},
+            "experiments": [entry], "citation": text,
             "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets,
             "scaling": shown([entry_of(each) for each in answers])} | around,
         "scale.html": scale_values(answers) | around,
         "scale-answer.html": answer_page(answers[0]) | around,
-        "machines.html": machines_values(runs, KINDS) | {"fleets": fleets} | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
-        "compare.html": compare_values(runs, default, source_of(runs[0], files)) | around,
+        "compare.html": compare_values([(each, compared_builds(ratios, files)) for each, ratios in pairs]) | around,
         "experiments.html": {"experiments": [entry]} | around,
-        "fleet.html": {"document": [], "sources": [source_of(each, files) for each in runs]} | around,
+        "fleet.html": {"document": [], "sources": [{"label": text, "page": "x.html", "files": files}]} | around,
     }
 
 
@@ -108,7 +104,7 @@ def runs():
 
 def beside(values):
     """Return the values of the first page with those around them."""
-    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": [], "scaling": [],
+    return values | {"experiments": [], "citation": "", "badge": None, "fleets": [], "scaling": [],
                      } | page_values("t", "d")
 
 
@@ -130,25 +126,12 @@ def test_every_common_page_with_ratios_says_how_early_stopping_biases_them(runs)
             "experiments": [{"title": "t", "link": "x.html", "finding": "see `gilscope experiment`"}]},
         "history.html": history_values(both, series) | around,
         "history-workload.html": workload_values(group, both, series, {}) | around,
-        "machines.html": machines_values([early], KINDS) | {"fleets": []} | around,
     }
     for name, values in pages.items():
         page = Tags(rendered(name, values))
         assert said in page.text, name
         assert "`gilscope" not in page.text, name      # commands are marked as code
         assert page.named("code"), name
-    newer = Tags(rendered("machines.html", machines_values(both, KINDS) | {"fleets": []} | around)).text
-    assert said not in newer   # its cells are those of the newest run alone
-
-
-def test_ratio_that_lacks_a_session_says_so_on_every_common_page(runs):
-    lacking = changed(runs[0], lambda result: dataclasses.replace(
-        result, speedup=dataclasses.replace(result.speedup, sessions=2, run_sessions=3)) if result.speedup else result)
-    rows = machines_values([lacking], KINDS)["rows"]
-    ratios = [place["text"] for row in rows for place in row["places"].values() if place["sort"] is not None]
-    assert ratios
-    assert all(text.endswith(" (2 of 3 sessions)") for text in ratios)
-    assert "of 3 sessions" not in str(machines_values([runs[0]], KINDS))
 
 
 def turned(result):
@@ -280,35 +263,6 @@ def test_first_page_says_of_ratios_of_builds_too_whether_runs_agree(runs):
     assert of_builds["text"] in text
 
 
-def test_runs_of_machines_without_a_name_may_be_of_several_that_look_alike(runs):
-    def sentence(known, **changes):
-        return machines_values([dataclasses.replace(each, planned=dataclasses.replace(each.planned, **changes))
-                                for each in known], KINDS)["sentence"]
-
-    assert sentence(runs).startswith("All runs are from machines that look alike, so nothing shows")
-    assert sentence(runs, is_named=True).startswith("All runs are from one machine, so nothing shows")
-    assert sentence(runs[:1]).startswith("All runs are from one machine")
-
-
-def test_machines_of_experiments_are_listed_with_the_number_of_these(runs):
-    first, second = runs
-    older = dataclasses.replace(first.run.machine, system="Linux-5.0")
-    experiment = dataclasses.replace(first, tables=(), run=dataclasses.replace(first.run, machine=older),
-                                     planned=dataclasses.replace(first.planned, is_experiment=True))
-    elsewhere = dataclasses.replace(experiment, planned=dataclasses.replace(experiment.planned, host="there"))
-    values = machines_values([experiment, elsewhere, second], KINDS)
-    assert [(each["name"], each["runs"], each["experiments"]) for each in values["machines"]] == [
-        ("here", 1, 1), ("there", 0, 1)]
-    assert [each.rpartition(", ")[2] for each in values["machines"][0]["machines"]] == [
-        "Linux-5.0", second.run.machine.system]
-    assert values["names"] == ["here"], "verdicts are those of runs"
-    assert values["sentence"].startswith("All runs are from one machine"), "it is one run"
-    page = rendered("machines.html", values | {"fleets": []} | page_values("t", "d"))
-    assert ">experiments</th>" in page
-    assert ">experiments</th>" not in rendered("machines.html", machines_values(
-        [second], KINDS) | {"fleets": []} | page_values("t", "d"))
-
-
 def test_first_page_names_every_model_to_use(runs):
     def also_processes(advice):
         return dataclasses.replace(advice, options=(*advice.options, *(
@@ -433,19 +387,3 @@ def test_badge_is_of_free_threads_alone(runs):
     assert badge["about"] in rendered("badge.svg", badge)
     gil_only = [dataclasses.replace(runs[0], run=dataclasses.replace(runs[0].run, builds=runs[0].run.builds[:2]))]
     assert badge_values(gil_only) is None
-
-
-def test_picture_shows_the_newest_builds(runs):
-    figure = site_figure(runs, "Results")
-    assert [panel.title for panel in figure.panels] == ["3.14", "3.14t"]
-    assert [series.name for series in figure.panels[1].series] == ["threads", "subinterpreters", "free-threaded"]
-    assert site_figure([], "Results") is None
-
-
-def test_picture_is_of_another_machine_where_the_newest_has_no_ratio(runs):
-    first, second = runs
-    starved = dataclasses.replace(advised(second, shown=()),
-                                  planned=dataclasses.replace(second.planned, host="busy"))
-    figure = site_figure([first, starved], "Results")
-    assert figure == site_figure([first], "Results")
-    assert "2026-11-11" in figure.made

@@ -9,11 +9,10 @@ from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
-from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import in_sessions, make_run
-from tests.site.made import KINDS, Tags, rendered
+from tests.site.made import Tags, rendered
 
 pytestmark = pytest.mark.newest
 
@@ -228,57 +227,3 @@ def test_legend_and_introduction_name_the_cost_of_a_build(runs):
     assert values["models"][-1]["model"] == f"3.14t against 3.14, {COST}"
     assert values["models"][-1]["shape"] == values["rows"][-1]["shape"]
     assert "to the one with the GIL" in rendered("history-workload.html", values | page_values("t", "d"))
-
-
-def test_verdict_is_counted_over_machines(runs):
-    values = machines_values(runs, KINDS)
-    rows = {(row["workload"], row["build"], row["model"], row["workers"]): row for row in values["rows"]}
-    assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
-    assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
-    count = sum(row["decided"] > 0 for row in rows.values())
-    assert values["sentence"] == (f"{count} cells are decided on more than one of 2 machines: {count} agree on "
-                                  "all of them, 0 change between them.")
-
-
-def test_machines_that_look_alike_and_that_nothing_identifies_may_be_one(runs):
-    doubt = "Whether here and there are different machines is not known."
-    bare = [dataclasses.replace(each, planned=dataclasses.replace(each.planned, is_marked=False)) for each in runs]
-    assert machines_values(bare, KINDS)["sentence"].endswith(doubt)
-    assert machines_values([*runs[:-1], bare[-1]], KINDS)["sentence"].endswith(doubt)
-    assert doubt not in machines_values(runs, KINDS)["sentence"]
-    other = [each if each.host == "here" else dataclasses.replace(each, run=dataclasses.replace(
-        each.run, machine=dataclasses.replace(each.run.machine, cpu_model="Another"))) for each in bare]
-    assert doubt not in machines_values(other, KINDS)["sentence"]   # another processor is another machine
-
-
-def test_machine_without_a_number_says_why(runs):
-    of = dataclasses.replace(runs[2], tables=runs[2].tables[1:])
-    rows = {(row["workload"], row["build"], row["model"], row["workers"]): row
-            for row in machines_values([runs[0], of], KINDS)["rows"]}
-    assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 1 of 1; not measured on 1"
-    alone = {(row["build"], row["model"], row["workers"]): row for row in machines_values(runs[:1], KINDS)["rows"]
-             if row["workload"] == "primes, steady"}
-    starved = [row for row in alone.values() if row["said"] == "starved"]
-    assert starved
-    assert starved[0]["places"]["here"]["text"] == "starved"
-    assert all(row["said"] != "skipped" and row["model"] != "serial" for row in alone.values())
-
-
-def test_verdict_that_changes_comes_first(runs):
-    slow = known(5, host="third")
-
-    def turned(result):
-        of_it = result.speedup and result.cell.runner == "subinterpreters"
-        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
-
-    tables = [dataclasses.replace(table, rows=tuple(
-        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
-        for table in slow.tables]
-    rows = machines_values([*runs, dataclasses.replace(slow, tables=tuple(tables))], KINDS)["rows"]
-    assert rows[0]["changes"]
-    assert rows[0]["model"] == "subinterpreters"
-    assert "slower on 1 of 3" in rows[0]["said"]
-
-
-def test_one_machine_shows_nothing_of_others(runs):
-    assert machines_values(runs[:1], KINDS)["sentence"].startswith("All runs are from one machine")

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import webbrowser
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -21,7 +22,6 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, pictures_of
 from gilscope.toolkit.redaction import leak_lines, of_this_machine, without_folders
-from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.common_pages import HOME
 from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import ExperimentSummary
@@ -31,9 +31,10 @@ from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Picture
-    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.workloads.base import Workload
 
 TITLE = "gilscope results"
@@ -48,9 +49,9 @@ def add_parser(commands: Any) -> None:
         "site",
         help=SUMMARIES["site"],
         description="Make a folder of static pages from any number of runs: conclusions, figures and tables of each, "
-        "a comparison of any two, their history, the machines, the classic experiments, and the answers of "
-        "`gilscope scale`. The pages open from disk and "
-        "from any static host, and load nothing from elsewhere. Paths and host names are left out.",
+        "their builds side by side, their history, the classic experiments, and the answers of `gilscope scale`. The "
+        "pages open from disk and from any static host, and load nothing from elsewhere. Paths and host names are left "
+        "out.",
     )
     parser.add_argument(
         "results", nargs="*", metavar="RESULTS",
@@ -67,7 +68,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--title", metavar="TITLE", default=TITLE, help=f"Name the site TITLE (default: {TITLE}).")
     parser.add_argument("--url", metavar="URL", type=web_address, default=None,
                         help="The address at which you will publish the site, e.g. https://me.github.io/results/ "
-                        "(default: none). Used for the badge and for link previews.")
+                        "(default: none). Used for the badge and the citations.")
     add_publisher(parser, "each page")
     parser.add_argument("--source-url", metavar="URL", type=web_address, default=None,
                         help="The address of gilscope's source, e.g. https://github.com/me/gilscope/blob/main "
@@ -81,12 +82,11 @@ def run(args: argparse.Namespace) -> int:
     """Make the site."""
     answers = find_answers(args.results)
     sources = find_sources(args.results, {each.named for each in answers})
-    drawing = None if args.check else _Drawing(args.out)
     request = SiteRequest(
         sources=sources, answers=answers, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
         python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
         say=lambda text: print_stderr(f"gilscope: {text}"),
-        draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
+        draw=None if args.check else _drawing(args.out),
         private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args), date=today(),
         works={each.name: described_work(each) for each in catalog.WORKLOADS}, source_url=args.source_url or "")
     if args.check:
@@ -142,32 +142,10 @@ def _about(of: Run, folder: Path) -> ExperimentSummary:
     )
 
 
-class _Drawing:
-    """Draws figures; finds the Python that draws them once, when it is needed."""
-
-    def __init__(self, out: Path) -> None:
-        self._later = f"gilscope site --out {out}"
-        self._found: list[Path | None] = []
-
-    def experiment(self, of: Run, folder: Path, into: Path) -> list[Picture]:
-        """Return the pictures of an experiment's run in `folder`; none after printing why not."""
-        return draw_pictures(of, folder, self._python(), into)
-
-    def figure(self, figure: Figure, into: Path) -> bool:
-        """Write a figure as SVG and PNG; return True if it was drawn, or False after printing why not."""
-        if (python := self._python()) is None:
-            return False
-        try:
-            draw_figures(python, [figure], into)
-        except CannotDrawError as error:
-            print_stderr(str(error))
-            return False
-        return True
-
-    def _python(self) -> Path | None:
-        if not self._found:
-            self._found.append(python_that_draws(self._later))
-        return self._found[0]
+def _drawing(out: Path) -> Callable[[Run, Path, Path], list[Picture]]:
+    """Return what draws the figures of an experiment; it finds the Python that draws once, when it is needed."""
+    python = cache(lambda: python_that_draws(f"gilscope site --out {out}"))
+    return lambda of, folder, into: draw_pictures(of, folder, python(), into)
 
 
 def web_address(text: str) -> str:

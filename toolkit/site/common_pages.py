@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.scale.api_report import answer_summary
 from gilscope.toolkit.site.how_to_repeat import days_text, site_citation
 from gilscope.toolkit.site.page_values import page_values, shown
-from gilscope.toolkit.site.pages.compare import compare_values, source_of
+from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
-from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.pages.scale import answer_page, build_labels, entry_of, scale_values
 from gilscope.toolkit.units import counted
 
@@ -42,7 +41,7 @@ class RunPart:
 
     run: LoadedRun | None = None
     in_short: list[str] = field(default_factory=list)
-    compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
+    compared: list[list[dict[str, Any]]] = field(default_factory=list)   # its builds, pair by pair
     files: dict[str, str] = field(default_factory=dict)              # of pyperf, by build, as a page finds them
     problem: str = ""
 
@@ -63,7 +62,6 @@ class SiteContent:
     lost_answers: int = 0                       # likewise answers
     badge: Mapping[str, str] | None = None
     made: Mapping[str, str] = field(default_factory=dict)   # how the site was made; see `page_values`
-    preview: Mapping[str, str] | None = None    # the picture that shows with a link to the site
 
     @cached_property
     def files(self) -> dict[str, dict[str, str]]:
@@ -100,7 +98,7 @@ class SitePage:
     file: str
     template: str
     title: str
-    description: str   # one sentence, shown with a link to the page
+    description: str   # one sentence, shown by search engines
     values: Mapping[str, Any]
 
 
@@ -134,11 +132,8 @@ def _home(content: SiteContent) -> Mapping[str, Any]:
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:
-    several = [part for part in content.parts.values() if part.run and part.compared]
-    newest = max(several, default=None, key=lambda part: part.run.run.started if part.run else "")
-    if newest is None or newest.run is None:
-        return compare_values(content.runs, [])
-    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files), newest.run.id)
+    parts = content.parts
+    return compare_values([(each, parts[each.id].compared) for each in content.runs if each.id in parts])
 
 
 def _workloads(content: SiteContent) -> Iterator[SitePage]:
@@ -163,15 +158,12 @@ def _answers(content: SiteContent) -> Iterator[SitePage]:
 
 
 PAGES = (
-    CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home),
+    CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home, details=_fleets),
     CommonPage(link="Compare", template="compare.html", values=_compare, only_with=SitePart.RUNS,
-               description="Two builds, models, runs or machines, side by side."),
+               description="Builds side by side."),
     CommonPage(link="History", template="history.html", details=_workloads, only_with=SitePart.RUNS,
                description="The same work over versions of CPython and over dates.",
                values=lambda content: history_values(content.runs, content.series)),
-    CommonPage(link="Machines", template="machines.html", details=_fleets, only_with=SitePart.RUNS,
-               description="On how many machines each verdict holds.",
-               values=lambda content: machines_values(content.runs, content.kinds) | {"fleets": content.fleets}),
     CommonPage(link="Scale", template="scale.html", title="What scales over threads", details=_answers,
                description="Which functions scale over threads, and which object is in the way.",
                only_with=SitePart.SCALE, values=lambda content: scale_values(content.answers)),
@@ -187,12 +179,12 @@ def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]
         if page not in shown_pages(content.has):
             continue
         links = navigation(content.title, here=page.address, has=content.has, made=content.made)
-        title, description, preview = page.title or page.link, page.description, None
+        title, description = page.title or page.link, page.description
         if page.address == HOME:
-            title, description, preview = content.title, content.description, content.preview
+            title, description = content.title, content.description
         yield (SitePage(file=page.address, template=page.template, title=title, description=description,
                         values=page.values(content)),
-               page_values(title, description, picture=preview, **links))
+               page_values(title, description, **links))
         for detail in page.details(content):
             yield detail, page_values(detail.title, detail.description, **links)
 

@@ -11,7 +11,7 @@ from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
 from gilscope.toolkit.report.sessions import MERGED, SEEDS
-from gilscope.toolkit.units import counted, inflect, list_text
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.scaling_values import ScalingAnswer
 
 
-def command(run: Run, workload: str | None = None) -> str:
-    """Return the command line that measures the run again, or one workload of it."""
+def command(run: Run) -> str:
+    """Return the command line that measures the run again."""
     if "experiment" in run.options:
         return _experiment(run)
     selection, settings = run.options.get("selection") or {}, run.options.get("settings") or {}
     user = selection.get("user")
-    words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else selection.get("workloads", []))]
+    words = ["gilscope", "run", *(_user(user) if user else selection.get("workloads", []))]
     words += _builds(run)
     words += _preset(settings)
     # With --models the controls are measured too; --quick alone measures none.
@@ -130,8 +130,8 @@ def days_text(starts: Iterable[str]) -> str:
 
 def site_citation(
     title: str, runs: Sequence[Run], made: Mapping[str, str], answers: Sequence[ScalingAnswer] = (),
-) -> dict[str, str]:
-    """Return a site as a reference: in a sentence, as BibTeX, and with what it lacks.
+) -> str:
+    """Return the sentence by which a site is cited.
 
     Args:
         title: The site's.
@@ -139,75 +139,32 @@ def site_citation(
         made: How it is made; see `page_values`.
         answers: Of `gilscope scale`.
     """
-    by, address = made.get("by", ""), made.get("address", "")
-    starts = [each.started for each in runs] + [each.started for each in answers]
-    when, last = days_text(starts), max(starts)[:10]
     counts = [counted(len(each), noun) for each, noun in ((runs, "run"), (answers, "answer")) if each]
-    what = f"{list_text(counts)} of gilscope {__version__}"
-    key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
-    note = f"{what}{_source(made, tex=True)}, measured {when}"
-    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{_address(address)}\n"
-              f"  note = {{{note}}}\n}}")
-    text = f'{_named(by)}"{title}": {what}{_source(made)}, measured {when}.{f" {address}" if address else ""}'
-    return _reference(text, bibtex, made)
+    when = days_text([*(each.started for each in runs), *(each.started for each in answers)])
+    return _reference(f'"{title}": {list_text(counts)} of gilscope {__version__}{_source(made)}, measured {when}', made,
+                      made.get("address", ""))
 
 
-def _tex(text: str) -> str:
-    return "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in text)
-
-
-def _author(by: str) -> str:
-    """Return the author field of BibTeX, "" without a publisher.
-
-    The name is in a second pair of braces, so that BibTeX does not split the name of an organisation.
-    """
-    return f"\n  author = {{{{{_tex(by)}}}}}," if by else ""
-
-
-def _address(address: str) -> str:
-    return f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
-
-
-def _source(made: Mapping[str, str], *, tex: bool = False) -> str:
-    """Return the address of gilscope's source in brackets, "" if it is not known."""
-    if not (source := made.get("source", "")):
-        return ""
-    return f" (\\url{{{source}}})" if tex else f" ({source})"
-
-
-def _named(by: str) -> str:
-    return f"{by}: " if by else ""
-
-
-def _reference(text: str, bibtex: str, made: Mapping[str, str]) -> dict[str, str]:
-    """Return a citation whose texts are safe, and the options that add what it lacks.
-
-    A page that is no part of a site has no `address` in `made`, nor an option for one.
-    """
-    lacking = [] if made.get("by") else [("author", "`--by NAME`")]
-    lacking += [("address", "`--url URL`")] if made.get("address") == "" else []
-    missing = (f"This reference has no {' and no '.join(what for what, _ in lacking)}: "
-               f"{' and '.join(option for _, option in lacking)} {inflect(len(lacking), 'adds it', 'add them')}."
-               if lacking else "")
-    return {"text": visible(text, most=None), "bibtex": "\n".join(map(visible, bibtex.split("\n"))), "missing": missing}
-
-
-def citation(run: Run, made: Mapping[str, str], page: str = "") -> dict[str, str]:
-    """Return the run as a reference: in a sentence, as BibTeX, and with what it lacks.
+def citation(run: Run, made: Mapping[str, str], page: str = "") -> str:
+    """Return the sentence by which a run is cited.
 
     Args:
         run: What is cited.
         made: How its page is made; see `page_values`.
         page: The file of its page in the site.
     """
-    by, address = made.get("by", ""), f"{made['address'].rstrip('/')}/{page}" if made.get("address") else ""
-    day, machine = run.started[:10], run.machine
-    where = f"{machine.cpu_model}, {machine.cores} cores"
     builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
-    text = (f'{_named(by)}gilscope {__version__}{_source(made)}: results "{run.label}", {builds}, measured {day} on '
-            f"{where}.{f' {address}' if address else ''}")
-    key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
-    title = _tex(f"gilscope results {run.label}: {builds}")
-    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{title}}},\n  year = {{{day[:4]}}},{_address(address)}\n"
-              f"  note = {{Measured {day} on {where} with gilscope {__version__}{_source(made, tex=True)}}}\n}}")
-    return _reference(text, bibtex, made)
+    return _reference(
+        f'gilscope {__version__}{_source(made)}: results "{run.label}", {builds}, measured {run.started[:10]} on '
+        f"{run.machine.cpu_model}, {run.machine.cores} cores", made,
+        f"{made['address'].rstrip('/')}/{page}" if made.get("address") else "")
+
+
+def _reference(text: str, made: Mapping[str, str], address: str) -> str:
+    by = f"{made['by']}: " if made.get("by") else ""
+    return visible(f"{by}{text}.{f' {address}' if address else ''}", most=None)
+
+
+def _source(made: Mapping[str, str]) -> str:
+    """Return the address of gilscope's source in brackets, "" if it is not known."""
+    return f" ({made['source']})" if made.get("source") else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,9 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.file_locks import lock
 from gilscope.toolkit.redaction import PrivateNames, refuse
+from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.common_pages import HOME, SiteContent, SitePart, all_pages, navigation
 from gilscope.toolkit.site.figure_files import is_drawing, lean
-from gilscope.toolkit.site.link_preview import badge_values, site_figure
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.renderer_process import PageRenderer
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.redaction import Leak
     from gilscope.toolkit.report.document import Picture
-    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.site.common_pages import RunPart
     from gilscope.toolkit.site.pages.experiments import ExperimentSummary
     from gilscope.toolkit.site.scale_answers import AnswerSource, PublicAnswer
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     Describe = Callable[[Run, Path], ExperimentSummary]
     Draw = Callable[[Run, Path, Path], Sequence[Picture]]
     Say = Callable[[str], None]
-    DrawFigure = Callable[[Figure, Path], bool]
 
 MARKUP = frozenset({".html", ".svg"})   # files that are searched as pages; the others are data
 MARKER = "site.json"         # what a site is made of, and which files are its own
@@ -66,8 +63,7 @@ class SiteRequest:
         python: An interpreter with Jinja2.
         describe: Returns the title, findings and pictures of an experiment's run, from the run and its folder.
         draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another folder.
-        draw_figure: Writes a figure as SVG and PNG into a folder; returns False after reporting why it cannot.
-        address: Where the site will be, for the badge and the picture beside links; "": not known.
+        address: Where the site will be, for the badge and the citations; "": not known.
         say: Called with what the site lacks, and why.
         processes: How many processes read runs and write their pages at once.
         private: The names and secrets that must not go out with it.
@@ -84,7 +80,6 @@ class SiteRequest:
     python: Path
     describe: Describe
     draw: Draw | None = None
-    draw_figure: DrawFigure | None = None
     address: str = ""
     say: Say = _ignore
     processes: int = 1
@@ -156,8 +151,7 @@ def site_leaks(folder: Path, private: PrivateNames) -> Iterator[Leak]:
     """Yield private texts in the files of a site, each with its file."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        # Styles and scripts are ours, and the one PNG shows only words of the first page.
-        if path.is_file() and name.parts[0] != ASSETS.name and path.suffix != ".png":
+        if path.is_file() and name.parts[0] != ASSETS.name:   # styles and scripts are ours
             text = path.read_text(encoding="utf-8", errors="replace")
             for leak in private.page_leaks(text) if path.suffix in MARKUP else private.leaks(text):
                 yield replace(leak, where=f"{name}: {leak.where}")
@@ -216,7 +210,6 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     (folder / "assets").mkdir()
     for name, text in zip(assets.files, (assets.style, assets.script), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
-    shutil.copyfile(ASSETS / "compare.js", folder / "assets/compare.js")
     parts = make_all(site, [each for each in planned if not each.is_experiment], request.processes)
     problems += [part.problem for part in parts if part.problem]
     with PageRenderer(site.python, assets, linked=True) as renderer:
@@ -301,25 +294,10 @@ class _SiteWriter:
             title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
             experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
             answers=answers, lost_answers=len(lost), has=self._site.has,
-            badge=self._badge(runs), made=self._site.made, preview=self._preview(runs))
+            badge=self._badge(runs), made=self._site.made)
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})
         return runs
-
-    def _preview(self, runs: Sequence[LoadedRun]) -> dict[str, str] | None:
-        """Return the picture that shows with a link to the site; services that show links need its whole address."""
-        address, draw = self._request.address, self._request.draw_figure
-        if not address or draw is None:
-            return None
-        figure = site_figure(runs, self._site.title)
-        if figure is None:
-            self._request.say("no picture for links to the site: no run has a ratio to show")
-            return None
-        if not draw(figure, self._site.folder):
-            return None
-        (self._site.folder / f"{figure.name}.svg").unlink()   # such services show no SVG
-        return {"address": f"{address.rstrip('/')}/{figure.name}.png",
-                "says": f"{figure.title}: how many times as fast as serial each model is"}
 
     def _badge(self, runs: Sequence[LoadedRun]) -> dict[str, str] | None:
         values = badge_values(runs)

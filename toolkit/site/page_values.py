@@ -34,22 +34,21 @@ if TYPE_CHECKING:
 
 def page_values(
     title: str, description: str, *, of: str = "", links: Sequence[Mapping[str, Any]] = (),
-    picture: Mapping[str, str] | None = None, made: Mapping[str, str] | None = None,
+    made: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the values that `base.html` needs for the head of a page.
 
     Args:
         title: The title of the page.
-        description: Its content in a sentence, shown in previews of links to it.
+        description: Its content in a sentence, shown by search engines.
         of: The name of the site; not shown without `links`.
         links: The other pages of the site, the home page first: address, title, and `here` for the current page.
-        picture: The picture in previews of links to it: its absolute `address`, and its text `says`.
         made: How the pages are made: the `command`, the `date`, `by`, who publishes them, `address`, where their site
             will be, and `source`, the address of gilscope's source; each may be "" or missing.
     """
     safe: dict[str, Any] = visible_all({"title": title, "description": description, "of": of})
     return {"version": __version__, "page": safe | {
-        "links": list(links), "picture": picture, "made": visible_all(dict(made or {}), partial(visible, most=None))}}
+        "links": list(links), "made": visible_all(dict(made or {}), partial(visible, most=None))}}
 
 
 def document_values(document: Document, files: Mapping[str, str] | None = None) -> list[dict[str, Any]]:

@@ -1,14 +1,13 @@
-"""Writes the part of a site that belongs to one run: its page, its values, its data for comparing; several at once."""
+"""Writes the part of a site that belongs to one run: its page, its values, its builds compared; several at once."""
 
 from __future__ import annotations
 
-import json
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_url
@@ -16,7 +15,7 @@ from gilscope.toolkit.publish import without_traces, write_files
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.common_pages import RunPart, SitePart, navigation
-from gilscope.toolkit.site.pages.compare import compare_file, compare_run
+from gilscope.toolkit.site.pages.compare import compared_builds
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
@@ -119,11 +118,6 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
                       page=loaded.page)
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
-    about = compare_run(loaded, ratios, data)
-    # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.
-    (site.folder / compare_file(loaded)).write_text(
-        f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
     in_short = [*advice_lines(loaded.tables), *closing_lines(loaded.tables, run)]
-    compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
-    return RunPart(run=loaded, in_short=in_short, compared=compared, files=data,
+    return RunPart(run=loaded, in_short=in_short, compared=compared_builds(ratios, data), files=data,
                    problem="; ".join(loaded.problems))

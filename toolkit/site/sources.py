@@ -24,7 +24,6 @@ from gilscope.toolkit.store import (
     is_fleet,
     load_run,
     machine_marks,
-    marks_of_hosts,
     on_one_machine,
     read_fleet,
     read_header,
@@ -64,8 +63,6 @@ class PlannedRun:
     path: Path
     is_experiment: bool
     label: str = ""    # of the rounds of several hosts on one machine; "": the run's own
-    is_named: bool = False   # `host` is a name that the user gave to the machine
-    is_marked: bool = True   # something says which machine it is, so that another one is not taken for it
     hosts: tuple[tuple[str, Path], ...] = ()   # these hosts with their runs, the first at `path`; (): a run alone
 
     @property
@@ -219,8 +216,7 @@ def plan(
                  else _merged_label(run, source, machines))
         planned.append(PlannedRun(
             id=file_name("-".join(filter(None, (source.host, label))), taken), host=_host(source, run, machines),
-            path=source.path, is_experiment="experiment" in run.options, is_named=bool(source.host),
-            is_marked=_is_marked(source, run),
+            path=source.path, is_experiment="experiment" in run.options,
             label=label if len(several) > 1 else "",
             hosts=tuple((each.path.name, each.path) for each, _ in several) if len(several) > 1 else ()))
     return planned
@@ -281,16 +277,6 @@ def fleet_machines(fleet: Path) -> list[MachineHosts]:
         hosts = read_fleet(fleet).hosts
     marks = machine_marks(folders, hosts)
     return [MachineHosts(names) for names in on_one_machine({name: marks[name] for name in folders})]
-
-
-def _is_marked(source: RunSource, run: Run) -> bool:
-    """Return True if something identifies the machine of a run: its number in a fleet, or its host name."""
-    fleet = source.path.parent
-    hosts: Sequence[Host] = ()
-    if is_fleet(fleet):
-        with suppress(BadFileError):   # the report of the fleet says so
-            hosts = read_fleet(fleet).hosts
-    return bool(marks_of_hosts(hosts, {source.path.name: run.machine.hostname})[source.path.name])
 
 
 def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:

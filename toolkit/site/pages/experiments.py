@@ -45,7 +45,8 @@ def experiment_values(
     return shown({
         "document": document_values(about.document(pictures), data), "command": command(run),
         "flags": build_flags(run), "data": dict(data), "order": order_text(run), "budget": has_budget(run),
-    }) | {"citation": citation(run, made or {}, page)}   # safe already, and BibTeX has lines
+        "citation": citation(run, made or {}, page),
+    })
 
 
 def entry_of(about: ExperimentSummary, loaded: LoadedRun, pictures: Sequence[Picture]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.machines import MachineHosts
 from gilscope.toolkit.site.page_values import document_values, shown
-from gilscope.toolkit.site.pages.compare import source_of
 from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, machine_marks, read_fleet, with_machines
 
@@ -49,7 +48,8 @@ def fleet_values(known: Sequence[LoadedRun], files: Mapping[str, Mapping[str, st
             "label": label, "page": f"fleet-{file_name(label, taken)}.html",
             "document": document_values(hosts_document(label, hosts, _states(folder)),
                                         {name: each.page for name, each in by_name.items()}),
-            "sources": shown([source_of(each, files.get(each.id, {})) for each in by_name.values()]),
+            "sources": shown([{"label": each.run.label, "page": each.page, "files": files.get(each.id, {})}
+                              for each in by_name.values()]),
         })
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
@@ -12,7 +11,7 @@ from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import metric_value, overhead_table, run_document
-from gilscope.toolkit.report.sessions import MERGED, scope_text
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
@@ -22,8 +21,9 @@ from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
-from gilscope.toolkit.site.raw_values import explained_numbers, followed_number, followed_ratio
 from gilscope.toolkit.site.style import legend, mark_of, shapes
+from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def run_page(
     document = run_document(run, found)
     head, *_ = (section.text for section in document.sections if isinstance(section, Heading))
     models = [row.runner for table in found for row in table.rows]
-    workloads = [_workload(table, i, index, observations, kinds=kinds, again=command(run, table.workload), data=data)
+    workloads = [_workload(table, i, index, observations, kinds=kinds, data=data)
                  | {"about": dict((works or {}).get(table.workload, {}))}
                  for i, table in enumerate(found)]
     return page_values(head, _description(run, document), **(around or {})) | shown({
@@ -70,19 +70,8 @@ def run_page(
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
         "command": command(run), "flags": build_flags(run), "order": order_text(run), "budget": has_budget(run),
         "data": dict(data or {}), "explained": explained_numbers(run.baseline),
-    }) | {
-        "followed": shown(followed_number(found, data or {})),
-        "ratio": shown(followed_ratio(found, _place(run, data or {}))),
-        "citation": citation(run, (around or {}).get("made", {}), page),   # safe already, and BibTeX has lines
-    }
-
-
-def _place(run: Run, data: Mapping[str, str]) -> str:
-    """Return where `gilscope report` finds a run: in a site the folder with its files, else under its label."""
-    if not data:
-        return run.label
-    folder = unquote(next(iter(data.values()))).rpartition("/")[0]
-    return folder.rpartition("/")[0] if MERGED in run.options else folder   # each host has a folder in that of the run
+        "citation": citation(run, (around or {}).get("made", {}), page),
+    })
 
 
 def _description(run: Run, document: Document) -> str:
@@ -115,7 +104,7 @@ def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
 
 def _workload(
     table: WorkloadTable, number: int, index: Index, observations: Mapping[Cell, Sequence[Observation]],
-    *, kinds: Mapping[str, str], again: str, data: Mapping[str, str] | None,
+    *, kinds: Mapping[str, str], data: Mapping[str, str] | None,
 ) -> dict[str, Any]:
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
@@ -147,7 +136,6 @@ def _workload(
         "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
         "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
         "overhead": section_values(visible_all(overhead), data) if overhead else None,
-        "command": again,
     }
 
 
@@ -240,3 +228,35 @@ def _point(result: CellResult) -> ChartPoint:
     return ChartPoint(x=result.cell.workers, y=max(speedup.ratio, PLOTTED), lo=speedup.lo, hi=speedup.hi,
                       clear=is_clear(speedup),
                       says=f"N = {result.cell.workers}: {ratio_text(speedup)}")
+
+
+def explained_numbers(baseline: str) -> list[dict[str, str]]:
+    """Return an explanation of the numbers in each column, by its title.
+
+    Args:
+        baseline: The model that ratios are relative to.
+    """
+    level = f"{CONFIDENCE * 100:g} %"
+    texts = {
+        "time": (
+            "Each process gives one number, the median of its values in the pyperf file. The time is the median over "
+            f"processes, one for each round; ± is half of its {level} confidence interval, as a share of it. "
+            "`python -m pyperf show` prints another number, the mean and the standard deviation of all values of all "
+            "processes, so it differs from this one, most on a busy machine."),
+        f"vs {baseline}": (
+            "A robust mean over rounds (Huber 1964) of the ratios within rounds: each round gives one, the time of "
+            f"{baseline} over that of the cell, whose processes were measured within a second or two. It is "
+            "not the quotient of the two times, which may drift from round to round: two cells of different times may "
+            "have a ratio of 1.00x."),
+        "verdict": (
+            "faster or slower: an interval that holds for all cells at once excludes 1, and the difference is larger "
+            f"than the noise floor. This needs at least {MIN_ROUNDS} rounds. Few rounds are enough for a large "
+            "difference, as the spread of a cell is estimated from all cells of its workload together; the interval "
+            "says how much is known."),
+        "CPU time": (
+            "The same median, of the CPU time of the process and its children. CPU is its ratio to "
+            f"{baseline}, within rounds."),
+        "memory": "The memory of all processes of the cell at their end, shared pages once (PSS).",
+        "rounds": "Processes with values, starved ones too; starved ones count in no other number.",
+    }
+    return [{"title": title, "text": text} for title, text in texts.items()]
