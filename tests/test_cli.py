@@ -26,7 +26,7 @@ from gilscope.toolkit.commands.options.common import (
     share,
     task_lengths,
 )
-from gilscope.toolkit.errors import BuildError, ToolkitError, last_message
+from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT, run_child
 from tests.patience import PATIENCE
 
@@ -379,12 +379,6 @@ def test_machine_without_a_usable_temporary_folder_is_no_mistake_of_a_user(monke
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "gone")])
     assert call("report") == 3
     assert "make room there, or name another folder in TMPDIR" in capsys.readouterr().err
-
-
-def test_process_that_fails_is_quoted_without_the_name_of_the_program(capsys):
-    assert call("report", "nosuch") == 2
-    assert last_message(["3 of 4", *capsys.readouterr().err.splitlines(), ""]).startswith("no run called 'nosuch'")
-    assert not last_message([])
 
 
 EXAMPLE = str(ROOT / "results" / "example")

@@ -9,7 +9,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 PREFIX = "gilscope: "   # of each message on standard error
 # Nothing is wrong with the request; the same one may work tomorrow.
@@ -64,12 +64,6 @@ def cannot_write(what: str, error: OSError, remedy: str = "") -> ToolkitError:
     """Return the error that says why `what` cannot be written: the machine's fault, or a request that cannot work."""
     kind = SaveError if error.errno in NO_ROOM else ToolkitError
     return kind(f"cannot write {what}: {error.strerror or error}{remedy}")
-
-
-def last_message(lines: Sequence[str]) -> str:
-    """Return the last line on standard error of another gilscope process, without PREFIX; "" if there is none."""
-    printed = [line.strip() for line in lines if line.strip()]
-    return printed[-1].removeprefix(PREFIX) if printed else ""
 
 
 class OutputError(ToolkitError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.processes.supervised import end_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
 _AGAIN_SECONDS = 0.1   # between two checks for processes that threads have started meanwhile
@@ -24,18 +24,6 @@ def at_once[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> 
         try:
             return [future.result() for future in futures]
         except BaseException as error:
-            _stop(pool, futures, error)
-            raise
-
-
-def as_they_come[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> Generator[T]:
-    """Yield the function's results in the order of completion, otherwise as `at_once`."""
-    with ThreadPoolExecutor(most) as pool:
-        futures = [pool.submit(function, item) for item in items]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException as error:   # including GeneratorExit
             _stop(pool, futures, error)
             raise
 

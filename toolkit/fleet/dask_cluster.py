@@ -11,10 +11,9 @@ import queue
 import re
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from math import inf
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -26,7 +25,7 @@ from gilscope.toolkit.store.labels import can_be_label
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 
@@ -34,8 +33,6 @@ RESOURCE = "gilscope"       # an abstract dask resource: a worker with one unit 
 CONNECT_SECONDS = 15.0
 END_SECONDS = 3.0           # time limit for ending everything; users wait about 5 s after Ctrl-C
 MEET_SECONDS = 1.0          # between two checks which hosts are connected
-BACK_SECONDS = 30.0         # to wait for a host when none is left; dask's nanny restarts a worker in a few seconds
-TRIES = 3                   # hosts that may be lost while they handle one item, before it is given up
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # states of dask's client when its scheduler is gone
 _MOST_TOLD = 4
@@ -292,74 +289,18 @@ class Connection:
     def end(self, sessions: Mapping[str, str]) -> None:
         """End sessions, by address of the host; on a host that does not answer, the lease ends its session."""
         if sessions:
-            self.tell(_end_all, list(sessions.values()), addresses=list(sessions))
+            self._end_at_once(list(sessions.values()), list(sessions))
 
-    def tell(self, function: Callable[..., object], *words: Any, addresses: Sequence[str] | None = None) -> None:
-        """Call `function` on the hosts at `addresses`, None: on all; at once, beside their current request."""
+    def _end_at_once(self, sessions: Sequence[str], addresses: Sequence[str]) -> None:
+        """End sessions on the hosts at these addresses beside their current request."""
         def call() -> None:
             with contextlib.suppress(Exception):
-                self._client.run(function, *words, workers=addresses, on_error="return")
+                self._client.run(_end_all, sessions, workers=addresses, on_error="return")
 
         if not self.lost:
             thread = threading.Thread(target=call, daemon=True)   # the call waits forever for an unreachable host
             thread.start()
             thread.join(END_SECONDS)
-
-    def spread(
-        self, function: Callable[..., Any], items: Sequence[str], *words: Any, among: Sequence[str] | None = None
-    ) -> Generator[tuple[str, str, Any]]:
-        """Call `function(*words, item)` for every item, one at a time on each host; retry on another if a host is lost.
-
-        Args:
-            function: A function of this package.
-            items: The last argument of each call.
-            words: The arguments before it, the same for all calls.
-            among: Names of hosts; None: all, including those that connect later.
-
-        Yields:
-            An item, the name of the host that answered ("": none), and its answer or error, as they arrive.
-
-        Raises:
-            FleetLostError: The scheduler is gone, or all hosts are gone and none has come back.
-        """
-        waiting, tries = deque(items), Counter[str]()
-        asked: dict[str, tuple[FleetWorker, str]] = {}   # by name of host
-        here: list[FleetWorker] = []
-        met, seen = -inf, time.monotonic()
-        try:
-            while waiting or asked:
-                if (now := time.monotonic()) - met >= MEET_SECONDS:
-                    here, met = self._those_of(among), now
-                    seen = now if here else seen
-                    if now - seen > BACK_SECONDS:
-                        raise FleetLostError(f"the last host of the cluster at {self.address} is gone")
-                for item in self._left_behind(asked, here):
-                    tries[item] += 1
-                    if tries[item] < TRIES:
-                        waiting.append(item)
-                    else:
-                        yield item, "", FleetLostError(f"{counted(TRIES, 'host')} went away while they were at it")
-                for worker in [each for each in here if each.name not in asked][:len(waiting)]:
-                    item = waiting.popleft()
-                    self._submit(worker, function, *words, item)
-                    asked[worker.name] = worker, item
-                name, answer = self.next_answer(MEET_SECONDS)
-                if name is not None and name in asked:
-                    if isinstance(answer, Exception) and self.lost:
-                        raise self._gone()
-                    yield asked.pop(name)[1], name, answer
-        finally:
-            for name in asked:
-                self.forget(name)
-
-    def _those_of(self, names: Sequence[str] | None) -> list[FleetWorker]:
-        return [each for each in self.workers() if names is None or each.name in names]
-
-    def _left_behind(self, asked: dict[str, tuple[FleetWorker, str]], here: Sequence[FleetWorker]) -> Iterator[str]:
-        """Yield the requests to hosts that have left, and stop waiting for their answers."""
-        for name in [name for name, (worker, _) in asked.items() if worker not in here]:
-            self.forget(name)
-            yield asked.pop(name)[1]
 
 
 def _quiet(client_class: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
-from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
 from gilscope.toolkit.commands.doctor.wheels import is_file, judge_files
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
@@ -55,9 +54,7 @@ def add_parser(commands: Any) -> None:
         epilog="examples:\n  gilscope doctor numpy lxml 'aiohttp>=3.14'\n"
                "  gilscope doctor --builds 3.14t,3.15t --json        (the current environment, for CI)\n"
                "  gilscope doctor dist/*.whl dist/*.tar.gz           (your own wheels, before the upload)\n"
-               "  gilscope doctor lxml --explain lxml.etree\n"
-               "  gilscope doctor --list packages.txt --lines answers.jsonl\n"
-               "  gilscope doctor --list packages.txt --fleet local:2")
+               "  gilscope doctor lxml --explain lxml.etree")
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to examine (default: everything installed in the current environment, at the "
                              "installed versions), or a wheel, an sdist or a folder of them: an argument with a path "
@@ -67,17 +64,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Examine what a lock file pins: uv.lock, pylock.toml, poetry.lock, requirements.txt with "
                              "versions.")
-    parser.add_argument("--list", metavar="FILE", type=Path,
-                        help="Examine each package that FILE lists, one requirement per line, separately: a survey. "
-                             "Answers are cached for a day; run the same command again to continue after an "
-                             "interruption.")
-    parser.add_argument("--lines", metavar="FILE", type=lines_file,
-                        help="With --list: write each answer as a line of JSON to FILE, which ends in .jsonl, as soon "
-                             "as it is known (-: to standard output, in place of the text).")
-    parser.add_argument("--fleet", metavar="ADDRESS",
-                        help="With --list: use the hosts of a dask.distributed cluster, e.g. tcp://10.0.0.5:8786, one "
-                             "package per host at a time. A package whose host fails goes to another. local:2 starts "
-                             "2 hosts on this machine. `gilscope fleet ADDRESS` shows a cluster.")
     parser.add_argument("--builds", metavar="LABELS",
                         help="Examine these builds, e.g. 3.14t,3.15t (default: every available free-threaded build).")
     add_build(parser)
@@ -111,10 +97,6 @@ def run(args: argparse.Namespace) -> int:
                            f"{shlex.quote(scripts[0])}` runs it to examine the project in this folder")
     if any(map(is_file, args.packages)):
         return judge_files(args, lambda: _builds(args), HtmlFile.requested(args))
-    if args.list or args.lines or args.fleet:
-        refuse_beside_list(args)
-    if args.list:
-        return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements, own = _requirements(args, locked)
     page = HtmlFile.requested(args)

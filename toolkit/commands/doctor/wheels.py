@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Document
 
-# Attributes of the command line that are about packages from an index: how a user writes them.
-_OF_PACKAGES = {"lock": "--lock", "list": "--list", "lines": "--lines", "fleet": "--fleet"}
-
 
 def is_file(text: str) -> bool:
     """Return True if an argument names a wheel, an sdist or a folder of them, not a requirement."""
@@ -47,8 +44,8 @@ def judge_files(
         targets: Returns the builds at hand and those to ask on.
         page: Where to write the report as a page, too.
     """
-    if given := [option for name, option in _OF_PACKAGES.items() if getattr(args, name)]:
-        raise ToolkitError(f"{', '.join(given)} cannot be used with files of packages: leave one of them out")
+    if args.lock:
+        raise ToolkitError("--lock cannot be used with files of packages: leave one of them out")
     if packages := [text for text in args.packages if not is_file(text)]:
         raise ToolkitError(f"{', '.join(packages)} is named beside files: wheels are judged as a set, packages one by "
                            "one; call doctor once for each")

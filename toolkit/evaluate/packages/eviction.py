@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STAMP = "gilscope-scratch.json"   # marks a complete environment; its modification time is that of the last use
 KEPT_SECONDS = 7 * 24 * 3600.0   # unused environments are removed after this time
-WHEELS, EVALUATIONS, SURVEYS = "wheels", "evaluations", "surveys"   # folders in the cache, beside the environments
+WHEELS, EVALUATIONS = "wheels", "evaluations"   # folders in the cache, beside the environments
 VARIABLE = "GILSCOPE_CACHE_GIB"
 USUAL_GIB = 8.0
 # Compiled modules are added to an environment as packages are imported.
@@ -69,13 +69,13 @@ def make_room(most: float | None = None) -> tuple[int, float]:
 
 
 def clear() -> tuple[int, float]:
-    """Remove every environment that is not in use, all wheels, and all stored evaluations and surveys.
+    """Remove every environment that is not in use, all wheels, and all stored evaluations.
 
     Returns:
         The number of removed environments, and their bytes.
     """
     removed = make_room(0)
-    for name in (WHEELS, EVALUATIONS, SURVEYS, package_answers.FOLDER):
+    for name in (WHEELS, EVALUATIONS, package_answers.FOLDER):
         shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return removed
 
