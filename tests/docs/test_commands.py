@@ -163,6 +163,11 @@ def test_output_in_readme_is_that_of_a_kept_run(command, label):
     assert set(shown.splitlines()[1:]) - {"..."} <= set(printed)
 
 
+def test_answer_on_the_page_of_migrations_is_the_golden_one():
+    shown = next(block for block in blocks(ROOT / "docs" / "migration.md", "text") if block.startswith("evaluate: "))
+    assert (ROOT / "tests" / "golden" / "evaluate-100.txt").read_text().strip().startswith(shown)
+
+
 @pytest.mark.slow
 def test_watched_block_tells_what_the_page_says(folder):
     page = ROOT / "docs" / "race-checking.md"
