@@ -99,7 +99,8 @@ def test_rounds_go_to_what_is_open_where_time_is_short_or_enough_is_named(words,
 def test_each_option_of_run_can_change_on_resume_or_is_refused():
     defaults = vars(parsed_run())
     can_change = {
-        "resume", "rounds", "budget", "resolution", "timeout", "fleet", "take_turns", "wait_quiet", "status_file",
+        "resume", "rounds", "budget", "resolution", "timeout", "fleet", "take_turns", "wait_quiet",
+        "status_file", "full",
         *(each.name for each in DOCUMENT_FORMATS), "add_session",   # which `check_sessions` refuses beside --resume
     }
     assert set(defaults) - {"run", "command"} == can_change | set(FIXED_AT_START)

@@ -6,9 +6,9 @@ from gilscope.toolkit.model import Cell, Phase, SkipKind
 from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Lines, Table
-from gilscope.toolkit.report.run_document import overview_document, run_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.wording import entry_text
-from tests.fakes import RunMaker, make_run
+from tests.fakes import RunMaker
 
 BUILDS = ("3.14", "3.14t")
 MODELS = ("threads", "subinterpreters", "processes-forkserver")
@@ -33,7 +33,7 @@ def look(workloads=("w",), *, noise=0.002, counts=(2,), **changes):
 
 
 def table_of(run):
-    found = [each for each in overview_document(run).sections if isinstance(each, Table)]
+    found = [each for each in run_document(run).sections if isinstance(each, Table)]
     return found[0] if found else None
 
 
@@ -127,9 +127,6 @@ def test_what_failed_processes_printed_last_is_in_the_report():
     assert text.count("Last output of w, processes-fork, on 3.14 in round 0") == text.count("and why") == 1
     assert "    File 'x.py'" in text
     assert "on 3.14t in round" not in text
-    short = terminal.render(overview_document(run))
-    assert "and why" not in short
-    assert "and the last output of failed processes" in " ".join(short.split())
 
 
 def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
@@ -137,11 +134,12 @@ def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
     for number in range(5):
         made.fail(cell("processes-fork", 2 + number), "crash", f"killed by signal {number}")
         made.fail(cell("processes-fork", 2 + number, "3.14t"), "crash", f"killed by signal {number}")
-    text = terminal.render(overview_document(made.run(BUILDS)))
-    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 0: crash: killed by signal 0" in text
-    assert "signal 2" in text
-    assert "signal 3" not in text
-    assert "and 2 more" in text
+    text = terminal.render(run_document(made.run(BUILDS)), width=200)
+    failed = text[text.index("Failed"):text.index("In short")]
+    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 0: crash: killed by signal 0" in failed
+    assert "signal 2" in failed
+    assert "signal 3" not in failed
+    assert "and 2 more" in failed
 
 
 def test_models_that_cannot_run_the_work_are_one_line_with_the_reason():
@@ -150,7 +148,8 @@ def test_models_that_cannot_run_the_work_are_one_line_with_the_reason():
         for runner in ("processes-fork", "processes-spawn"):
             made.skip(cell(runner, 2, build), "result cannot be pickled: lock", SkipKind.WORK_CANNOT)
         made.skip(cell("free-threaded", 2, build), "the GIL is enabled in this process")
-    text = " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
+    text = " ".join(terminal.render(run_document(made.run(BUILDS))).split())
+    text = text[:text.index("In short")]
     assert text.count("result cannot be pickled") == 1
     assert ("processes-fork and processes-spawn of w on 3.14 and 3.14t: result cannot be pickled: lock") in text
     assert "the GIL is enabled" not in text
@@ -162,7 +161,8 @@ def test_skip_of_a_build_without_a_baseline_is_said_by_the_advice_alone():
     made.measure(cell("threads", 2), 1.0)
     for runner in ("serial", "threads"):
         made.skip(cell(runner, 1 if runner == "serial" else 2, "3.14t"), "no module x", SkipKind.WORK_CANNOT)
-    assert terminal.render(overview_document(made.run(BUILDS))).count("no module x") == 1
+    text = terminal.render(run_document(made.run(BUILDS)))
+    assert text[:text.index("Builds")].count("no module x") == 1
 
 
 def test_model_that_was_measured_nowhere_has_no_row():
@@ -173,12 +173,13 @@ def test_model_that_was_measured_nowhere_has_no_row():
 
 
 def test_signs_are_explained_where_they_are_used():
-    text = terminal.render(overview_document(look().run(BUILDS)))
+    text = terminal.render(run_document(look().run(BUILDS)))
     assert "*: no measured model is significantly faster; none: a gain above 3 % is excluded" in text
     assert "starved" not in text
     made = look()
     made.measure(cell("processes-fork", 2), 0.8, starved=8)
-    assert "starved: other programs used the cores that it needed" in " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
+    text = " ".join(terminal.render(run_document(made.run(BUILDS))).split())
+    assert "starved: other programs used the cores that it needed" in text
 
 
 def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
@@ -190,9 +191,9 @@ def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
     rows = rows_of(table_of(run))
     assert rows["subinterpreters"][0].startswith("2.")
     assert rows["processes-fork"][0].endswith("?*")
-    text = " ".join(terminal.render(overview_document(run)).split())
-    assert ('*: no measured model is significantly faster ("In short" names those that are faster than the '
-            "baseline, too); ?: undecided") in text
+    text = " ".join(terminal.render(run_document(run)).split())
+    assert ('*: no measured model is significantly faster; ?: undecided; ±: 95 % interval of a speed-up, where wider '
+            'than 4 % ("In short" names those of * that are faster than the baseline).') in text
     assert [each["model"] for each in run_values(run)["best"][0]["models"]] == ["subinterpreters"]
 
 
@@ -202,7 +203,7 @@ def none_in_the_legend(seconds):
         made.measure(cell(runner, workers), each)
     run = made.run(("3.14",))
     assert "none" in rows_of(table_of(run))["threads"]
-    text = " ".join(terminal.render(overview_document(run)).split())
+    text = " ".join(terminal.render(run_document(run)).split())
     return text[text.index("none: "):].partition(";")[0].partition(".")[0]
 
 
@@ -218,7 +219,7 @@ def test_sign_of_no_gain_is_not_explained_where_all_that_does_not_gain_has_a_rat
         made.measure(cell(runner, workers), seconds)
     run = made.run(("3.14",))
     assert rows_of(table_of(run))["threads"] == ["0.67x"]
-    assert "none:" not in terminal.render(overview_document(run))
+    assert "none:" not in terminal.render(run_document(run))
 
 
 def test_lengths_of_a_task_are_columns():
@@ -230,18 +231,18 @@ def test_lengths_of_a_task_are_columns():
 
 def test_verdict_on_the_fastest_is_excepted_from_the_error_of_the_table():
     """It holds only if both sets contain the fastest, and these have an error of their own."""
-    text = terminal.render(overview_document(look().run(BUILDS)), width=500)
+    text = terminal.render(run_document(look().run(BUILDS)), width=500)
     words = "; that on the fastest of two builds holds if both sets of * contain the fastest)"
     assert words in text
     alone = look()
     alone.measurements = [each for each in alone.measurements if each.cell.build == "3.14"]
-    assert words not in terminal.render(overview_document(alone.run(("3.14",))), width=500)
+    assert words not in terminal.render(run_document(alone.run(("3.14",))), width=500)
 
 
 def test_start_up_alone_has_words_and_no_table():
-    run = look(phase=Phase.STARTUP).run(BUILDS)
-    assert table_of(run) is None
-    assert "w, startup" in terminal.render(overview_document(run))
+    text = terminal.render(run_document(look(phase=Phase.STARTUP).run(BUILDS)))
+    assert "Speed-up over" not in text
+    assert "w, startup" in text
 
 
 def test_function_that_can_only_be_awaited_is_set_against_one_task_in_flight():
@@ -254,32 +255,18 @@ def test_function_that_can_only_be_awaited_is_set_against_one_task_in_flight():
 
 
 def test_many_workloads_are_dealt_out_over_the_width():
-    text = terminal.render(overview_document(look(tuple(f"workload_{i}" for i in range(7))).run(BUILDS)), width=80)
+    text = terminal.render(run_document(look(tuple(f"workload_{i}" for i in range(7))).run(BUILDS)), width=80)
     assert max(map(len, text.splitlines())) <= 80
     assert all(f"workload_{i} " in text for i in range(7))
     assert text.count("model ") > 1
 
 
-def test_four_workloads_fit_a_screen():
-    # With so little noise all intervals are printed alike, so equal answers share a line.
-    made = look(("primes", "sha256_64k", "http_fetch", "fetch_parse"), noise=0.0002)
-    text = terminal.render(overview_document(made.run(BUILDS)))
-    assert len(text.splitlines()) <= 35
-    assert "`gilscope report example` has the tables of each workload" in " ".join(text.split())
-
-
-def test_report_begins_with_the_overview():
-    run = make_run()
-    whole, short = run_document(run).sections, overview_document(run).sections
-    assert whole[:len(short) - 1] == short[:-1]
-
-
 def test_round_that_the_budget_cut_is_no_complete_one():
     made = look()
     made.skip(cell("processes-fork", 2), "no time", SkipKind.OUT_OF_BUDGET)
-    text = terminal.render(overview_document(made.run(BUILDS, rounds_planned=9, rounds_done=1, stopped="budget")))
+    text = terminal.render(run_document(made.run(BUILDS, rounds_planned=9, rounds_done=1, stopped="budget")))
     assert "1 of 9 rounds (incomplete: 1 of" in text
-    whole = terminal.render(overview_document(look().run(BUILDS)))
+    whole = terminal.render(run_document(look().run(BUILDS)))
     assert "incomplete" not in whole
 
 
@@ -287,8 +274,7 @@ def test_run_without_any_number_says_why():
     made = RunMaker()
     made.fail(cell(), "crash", "killed by SIGSEGV")
     run = replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))
-    assert table_of(run) is None
-    assert "killed by SIGSEGV" in " ".join(terminal.render(overview_document(run)).split())
+    assert "killed by SIGSEGV" in " ".join(terminal.render(run_document(run)).split())
 
 
 def far_below(share, *, user=True, interval=0.002):
@@ -300,7 +286,7 @@ def far_below(share, *, user=True, interval=0.002):
     made.measure(cell("free-threaded", 2, "3.14t"), 0.5 / share)
     options = {"selection": {"user": {"function": "mine:convert", "payloads": None, "payload": "{'a b': 1}"}}}
     run = made.run(("3.14t",), options=options if user else {"selection": {"user": None}})
-    return "\n".join(sentence for each in overview_document(run).sections if isinstance(each, Lines)
+    return "\n".join(sentence for each in run_document(run).sections if isinstance(each, Lines)
                      for sentence in each.items), run_values(run)["best"][0]["below_ceiling"]
 
 

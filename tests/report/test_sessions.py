@@ -17,7 +17,7 @@ from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.hosts.agreement import measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
-from gilscope.toolkit.report.run_document import overview_document, run_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import MERGED, scope_of_runs, scope_text, session_rounds, spans_text
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
@@ -152,7 +152,7 @@ def test_session_that_a_cell_lacks_is_left_out():
     (1, "any verdict about this session is false"), (2, "any verdict about these 2 sessions is false"),
     (3, "any verdict is false")])
 def test_error_probability_of_two_sessions_is_about_these(sessions, about):
-    assert about in " ".join(terminal.render(overview_document(make(sessions))).split())
+    assert about in " ".join(terminal.render(run_document(make(sessions))).split())
 
 
 @pytest.mark.parametrize(("sessions", "scope"), [
@@ -164,7 +164,7 @@ def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
     document = run_document(run)
     results = [each for each in document.sections if isinstance(each, Table) and each.title != "Builds"]
     assert {each.scope for each in results} == {scope}
-    shown = [terminal.render(document), markdown.render(document), terminal.render(overview_document(run))]
+    shown = [terminal.render(document), markdown.render(document), terminal.render(run_document(run))]
     for text in shown:
         assert f"In short, {scope}" in text
         assert f"with 2 workers, {scope}" in text
@@ -353,19 +353,19 @@ def test_compare_of_three_sessions_asks_for_sessions_as_the_report_does():
 
 def test_column_cpu_is_excepted_from_the_error_of_the_table_with_three_sessions():
     for sessions in (1, 3):
-        text = terminal.render(overview_document(make(sessions)), width=500)
+        text = terminal.render(run_document(make(sessions)), width=500)
         assert ("those of the column CPU leave out what a session does to all of them" in text) is (sessions == 3)
 
 
 def test_sessions_are_listed_with_those_that_are_to_come():
     run = dataclasses.replace(make(2), options={"sessions": 3})
     assert "2 of 3 sessions: 2026-11-21 12:00 (6 rounds) and 2026-11-21 14:00 (6 rounds)" in terminal.render(
-        overview_document(run), width=200)
+        run_document(run), width=200)
 
 
 def test_what_several_sessions_leave_open_takes_more_sessions():
     run = make(3, (0.7, 1.0, 1.5))
-    text = terminal.render(overview_document(run), width=200)
+    text = terminal.render(run_document(run), width=200)
     assert "more sessions (`gilscope run --add-session example`)" in text
     assert "--rounds" not in text
 
@@ -388,7 +388,7 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
     run = spread_out(make(1), share)
     found = unsteady_baselines(Index(run))
     assert [each.cell for each in found] == [cell()] * warned
-    text = terminal.render(overview_document(run), width=500)
+    text = terminal.render(run_document(run), width=500)
     assert ("WARNING: the CPU time of serial spread within a session" in text) is warned
     assert [each["session"] for each in run_values(run)["unsteady"]] == [1] * warned
     assert any("spread within a session" in note for note in run_values(run)["notes"]) is warned
@@ -407,7 +407,7 @@ def test_spread_is_that_of_the_arm_that_spreads_more_and_says_that_of_the_other(
     run = spread_out(spread_out(make(1), 0.2, of=narrow), 0.8, of=wide)
     (found,) = unsteady_baselines(Index(run))
     assert (found.cell, found.spread > 0.5, 0.1 < found.beside < 0.2) == (SERIAL, True, True)
-    text = terminal.render(overview_document(run), width=500)
+    text = terminal.render(run_document(run), width=500)
     beside = f"the same cell measured beside it: {found.beside * 100:.0f} %"
     assert re.search(rf"primes on 3.14 {found.spread * 100:.0f} % \(\d+ ms to \d+ ms; {beside}\)", text)
     assert [each["beside"] for each in run_values(run)["unsteady"]] == [found.beside]
@@ -418,7 +418,7 @@ def test_cell_measured_once_has_no_spread_beside_it():
     maker.measure(cell(), 0.4)
     run = spread_out(maker.run(("3.14",)), 0.8)
     assert [each["beside"] for each in run_values(run)["unsteady"]] == [None]
-    assert "measured beside it" not in terminal.render(overview_document(run), width=500)
+    assert "measured beside it" not in terminal.render(run_document(run), width=500)
 
 
 def in_session(number, run, original):
@@ -434,7 +434,7 @@ def test_spread_of_each_cell_is_said_to_be_that_of_its_own_session():
     run = make(3)
     run = in_session(2, spread_out(run, 0.8), run)
     run = in_session(3, spread_out(run, 0.8, of=cell(workload="sha")), run)
-    text = terminal.render(overview_document(run), width=500)
+    text = terminal.render(run_document(run), width=500)
     beside = "; the same cell measured beside it: 0 %"
     assert re.search(rf"primes on 3.14 \d+ % \(\d+ ms to \d+ ms, session 2{beside}\) and sha on 3.14 \d+ % "
                      rf"\(\d+ ms to \d+ ms, session 3{beside}\); gilscope warns", text)
@@ -442,7 +442,7 @@ def test_spread_of_each_cell_is_said_to_be_that_of_its_own_session():
 
 def test_further_session_is_not_advised_to_a_fleet_which_has_one():
     run = spread_out(make(1), 0.8)
-    text = terminal.render(overview_document(dataclasses.replace(run, options={MERGED: 2})), width=500)
+    text = terminal.render(run_document(dataclasses.replace(run, options={MERGED: 2})), width=500)
     assert "before you rely on a ratio, measure at another time, too, under another label" in text
     assert "--add-session" not in text
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines
+from gilscope.toolkit.commands.fleet.reports import fleet_hosts, shared_machines
 from gilscope.toolkit.commands.options.common import duration, growth, positive
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
@@ -20,8 +20,16 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
 from gilscope.toolkit.report.cautions import cautions, cautions_beside_pairs, stopping_text
-from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document, in_short, shift_notes, unpaired_text
+from gilscope.toolkit.report.comparison import (
+    TWO_RUNS,
+    comparison_answer,
+    comparison_document,
+    in_short,
+    shift_notes,
+    unpaired_text,
+)
 from gilscope.toolkit.report.document import with_scope
+from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.tables import unknown_text
@@ -35,7 +43,7 @@ from gilscope.toolkit.store.shared_values import refuse_shared_values
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.commands.fleet.reports import HostRuns
     from gilscope.toolkit.model import Run
@@ -51,7 +59,7 @@ of that run. Builds and models of one run were measured in the same rounds and a
 two runs cannot be paired, so their intervals are wider, and the machine may have changed in between: the workloads may
 have moved together (a common shift), so no cell is faster or slower that does not differ from the rest. If the code
 still exists, --again measures both sides again, interleaved; this separates code from machine. Runs of a fleet are
-compared host by host, and over all hosts.
+compared host by host.
 """
 
 
@@ -100,6 +108,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                        help="With --again: stop before TIME is over, e.g. 5m (default: no limit).")
     again.add_argument("--label", metavar="LABEL", help="With --again: name the new run LABEL (default: date and "
                                                         "time).")
+    add_full(parser)
     add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 
@@ -125,7 +134,9 @@ def run(args: argparse.Namespace) -> int:
     output = ReportOutput(args)
     document = comparison_document(asked.title, contrasts, **sides, margin=args.margin, again=args.again,
                                    notes=asked.notes, remarks=asked.remarks)
-    output.show(with_scope(document, asked.scope))
+    whole = with_scope(document, asked.scope)
+    short = comparison_answer(asked.title, contrasts, **sides, notes=asked.notes, margin=args.margin)
+    output.show(whole if args.full else short, whole)
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope,
         notes=(*asked.notes, *(Note(text=text) for text in asked.remarks))))
@@ -285,7 +296,7 @@ def differences(first: Run, second: Run) -> list[Note]:
 
 
 def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: argparse.Namespace) -> int:
-    """Print the comparison of a fleet's builds or models, or of two fleets, host by host and over all hosts."""
+    """Print the comparison of a fleet's builds or models, or of two fleets, host by host."""
     if args.again:
         raise ToolkitError("--again measures on this machine: name one host of each fleet, as in `gilscope compare "
                            f"{labels[0]}/host-1 {labels[-1]}/host-1 --again`")
@@ -301,14 +312,13 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         machines, notes = shared_machines(first, second)
         second.machines = machines
         title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
-        contrasts = contrasted(
-            second.runs(), lambda machine, run_: seen.add(
-                machine, _two_runs(first.run_of(machine), run_, (first.label, second.label), args), run_), args.margin)
+        by = {machine.name: seen.add(
+                  machine, _two_runs(first.run_of(machine), run_, (first.label, second.label), args), run_)
+              for machine, run_ in second.runs()}
     else:
         notes, (baseline, sample) = [], args.builds or args.models
         title = f"{first.label}: {sample} against {baseline}"
-        contrasts = contrasted(first.runs(), lambda machine, run_: seen.add(machine, _within(run_, args), run_),
-                               args.margin)
+        by = {machine.name: seen.add(machine, _within(run_, args), run_) for machine, run_ in first.runs()}
     names = [each.name for each in machines]
     # Known only if each of the two says it: the hosts of a name may be other machines in the other one.
     hosts_of = {each.name: each.hosts for each in machines}
@@ -318,18 +328,25 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         notes.append(Note(text=unknown_text(unknown, names)))
     notes += [Note(text=text) for text in cautions_of_all(seen.notes.items())]
     remarks = cautions_of_all(seen.remarks.items())
-    judged = None if args.fail_on is None else gate([each.contrast for each in contrasts], args.fail_on)
+    ratios = hosts_contrasts(by, args.margin)
+    judged = None if args.fail_on is None else gate(_with_hosts(by), args.fail_on)
     sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
     scope = TWO_RUNS if others else scope_of_runs(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
-        title, contrasts, names, **sides, margin=args.margin, notes=notes, remarks=remarks,
+        title, ratios, names, **sides, notes=notes, remarks=remarks,
         doubtful=bool(unknown)), scope))
     output.finish(lambda: hosts_compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, scope=scope,
-        sentences=hosts_in_short(contrasts, args.margin, doubtful=bool(unknown)),
+        by, **sides, margin=args.margin, gate=judged, scope=scope,
+        sentences=hosts_in_short(ratios, doubtful=bool(unknown)),
         notes=(*notes, *(Note(text=text) for text in remarks))))
     return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
+
+
+def _with_hosts(by: Mapping[str, Sequence[Contrast]]) -> list[Contrast]:
+    """Return the contrasts of all hosts; a message that names one's build names its host, too."""
+    return [replace(each, sample=replace(each.sample, build=f"{each.sample.build} of {host}"))
+            for host, contrasts in by.items() for each in contrasts]
 
 
 class HostNotes:

@@ -69,6 +69,37 @@ def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
     )
 
 
+def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison]) -> str:
+    """Return how many answers are open, and the one thing that would tell; "" if none is.
+
+    Args:
+        tables: The tables of the run.
+        run: The run.
+        undecided: Comparisons beside the speed-ups that are open.
+    """
+    open_ = [each for table in tables for advice in table.advice for each in advice.open if each.why != "failed"]
+    count = len(undecided) + len(open_)
+    if not count:
+        return ""
+    whys = [each.why for each in open_]
+    needed = [_rounds_of_run(each, run) for each in (*undecided, *(each.speedup for each in open_ if each.speedup))]
+    sufficient = [rounds for rounds in needed if rounds is not None]
+    if "starved" in whys:
+        next_step = f"{whys.count('starved')} starved, as other programs used their cores: close those programs"
+    elif "not measured" in whys:
+        next_step = f"the budget ended first: {_resume_text(run)} goes on"
+    elif "rounds" in whys and (rounds := _rounds_to_ask(run)):
+        next_step = f"too few rounds: {_resume_text(run, rounds)} would tell how noisy they are"
+    elif len(run.sessions) > 1:
+        next_step = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more"
+    elif sufficient:
+        told = "all" if len(sufficient) == count else f"{len(sufficient)} of them"
+        next_step = f"{_resume_text(run, max(sufficient))} would tell {told}"
+    else:
+        next_step = "a quieter machine would tell"
+    return f"{count}; {next_step}"
+
+
 def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison] = ()) -> Iterator[str]:
     """Yield remedies for unclear answers; `undecided` are comparisons that other lines left open."""
     open_ = [each for table in tables for advice in table.advice for each in advice.open]
@@ -141,12 +172,12 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
     if any(each.why != "failed" for each in advice.open) or advice.closest is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")
         unknown = f"it is unknown whether any model is faster than {_baseline_text(table)}{reason}."
-        return " ".join([unknown, *_open_texts(table, advice), *_dispatch_texts(advice)])
+        return " ".join([unknown, *_open_texts(table, advice), *dispatch_texts(advice)])
     return " ".join([
-        *_stay_texts(table, advice, advice.closest), *_open_texts(table, advice), *_dispatch_texts(advice)])
+        *_stay_texts(table, advice, advice.closest), *_open_texts(table, advice), *dispatch_texts(advice)])
 
 
-def _dispatch_texts(advice: Advice) -> Iterator[str]:
+def dispatch_texts(advice: Advice) -> Iterator[str]:
     """Yield that the tasks are too short, and how long they must be to pay."""
     if advice.task is None or not advice.dispatch:
         return
@@ -164,7 +195,7 @@ def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     """Yield what to use, each model with its own interval: a range of several estimates would look like one."""
     several = len(advice.options) > 1
     gains = [interval_text(each.speedup) + beside(each.speedup) for each in advice.options]
-    names = or_text(_name(each, table) + (f" {gain}" if several else "")
+    names = or_text(name_text(each, table) + (f" {gain}" if several else "")
                     for each, gain in zip(advice.options, gains, strict=True))
     gain = "" if several else f", {gains[0]}"
     if table.phase is Phase.STARTUP:
@@ -296,7 +327,7 @@ def counts_text(runner: str, counts: Sequence[int]) -> str:
     return f"{list_text(counts)} {noun}"
 
 
-def _name(option: Option, table: WorkloadTable) -> str:
+def name_text(option: Option, table: WorkloadTable) -> str:
     """Return an option's model, with its number of workers unless that is the largest."""
     cell, widest = option.cell, max(row.workers for row in table.rows)
     return cell.runner if cell.workers == widest else _cell_text(cell)

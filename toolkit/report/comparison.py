@@ -41,7 +41,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unj
 from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Contrast
@@ -53,6 +53,8 @@ TWO_RUNS = "between these two runs"   # the scope: two other runs of the same bu
 LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
 _SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
 LEAST_SHOWN = 0.001
+MOST_ROWS = 14    # of the table on one screen
+_FIRST = [SpeedVerdict.SLOWER, SpeedVerdict.FASTER, SpeedVerdict.CANNOT_TELL, SpeedVerdict.SAME]
 WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
 
 
@@ -119,6 +121,34 @@ def comparison_document(  # noqa: PLR0913 - the parts of a comparison
     if missing:
         sections.append(Lines("Not compared", not_compared(missing, contrasts)))
     sections.append(summary_lines(in_short(contrasts, margin)))
+    return Document(tuple(sections))
+
+
+def comparison_answer(
+    title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
+    margin: float = MARGIN,
+) -> Document:
+    """Return the answer of a comparison on one screen: the counts, then the cells that differ, then the others.
+
+    The arguments are those of `comparison_document`.
+    """
+    by_verdict = [(_FIRST.index(each.comparison.verdict(margin)), each) for each in contrasts if each.comparison]
+    compared = [each for _, each in sorted(by_verdict, key=lambda pair: pair[0])]
+    counts = _counts_text(contrasts, margin)
+    sections: list[Section] = [Lines("", (f"{title} (ratio above 1: {sample} is faster): {counts}",))]
+    if compared:
+        across_models = any(each.baseline.runner != each.sample.runner for each in compared)
+        one_build = len({each.sample.build for each in compared}) == 1
+        keys = ("workload", *(() if across_models else ("model",)), *(() if one_build else ("build",)), "N")
+        table = _table("", keys, (), compared[:MOST_ROWS], margin)
+        rows = tuple(tuple(replace(entry, marks=()) for entry in row) for row in table.rows)
+        sections.append(replace(table, title="", rows=rows, footnotes=()))
+    cautions = [note.text for note in (*shift_notes(contrasts, baseline, sample), *notes)]
+    more = f" ({len(cautions) - 1} more: --full)" if len(cautions) > 1 else ""
+    left = f"{len(compared) - MOST_ROWS} more cells, " if len(compared) > MOST_ROWS else ""
+    sections.append(Lines("", (
+        *(f"careful: {text}{more}" for text in cautions[:1]), *filter(None, [lacking_text(contrasts)]),
+        f"{left}times, noise floors, and why cells were not compared: --full")))
     return Document(tuple(sections))
 
 
@@ -202,7 +232,7 @@ def _tables(contrasts: Sequence[Contrast], titles: tuple[str, str], margin: floa
 
 
 def _table(
-    title: str, keys: tuple[str, str], titles: tuple[str, str], contrasts: Sequence[Contrast], margin: float,
+    title: str, keys: Sequence[str], titles: tuple[str, str] | tuple[()], contrasts: Sequence[Contrast], margin: float,
 ) -> Table:
     rows = [(each, each.comparison) for each in contrasts if each.comparison is not None]
     columns = [
@@ -219,9 +249,9 @@ def _table(
     notes = Footnotes()
     entries = tuple(
         (
-            Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
-            _time(each.baseline_time, _marks(notes, each.baseline_notes)),
-            _time(each.sample_time, _marks(notes, each.sample_notes)),
+            *(Entry(_KEYS[key](each)) for key in keys),
+            *((_time(each.baseline_time, _marks(notes, each.baseline_notes)),
+               _time(each.sample_time, _marks(notes, each.sample_notes))) if titles else ()),
             Entry(Interval(seen), _marks(notes, each.lacking_sessions)),
             *([_remainder(seen)] if remainders else []), Entry(_verdict(seen, margin)),
             *([Entry(need.text if need else "")] if any(needs) else []),
@@ -286,6 +316,12 @@ def _need(comparison: Comparison, margin: float) -> _Need | None:
 def _counts(contrast: Contrast) -> str:
     first, second = contrast.baseline.workers, contrast.sample.workers
     return str(second) if first == second else f"{second} vs {first}"
+
+
+_KEYS: dict[str, Callable[[Contrast], str]] = {
+    "workload": lambda each: workload_text(each.sample), "model": lambda each: each.sample.runner,
+    "build": lambda each: each.sample.build, "N": _counts,
+}
 
 
 def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> list[str]:

@@ -62,6 +62,7 @@ class GainValue:
     comparison: Comparison
     best: bool = False            # no measured model is significantly faster
     workers: int | None = None    # where that is not the table's number of workers
+    bare: bool = False            # without its interval
 
 
 @dataclass(frozen=True, slots=True)

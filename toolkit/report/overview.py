@@ -38,12 +38,12 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     """Return the table of all workloads and models and its sentences; without a steady cell only the sentences."""
     sections: list[Section] = []
     steady = [table for table in tables if table.phase is Phase.STEADY]
-    if any(_measured_workers(table) for table in steady):
-        table = _table(steady)
+    if any(measured_workers(table) for table in steady):
+        table = gains_table(steady)
         sections += [table, Lines("", tuple(_legend(table, steady)))]
     if remarks := tuple(_baseline_remarks(tables)):
         sections.append(Lines("Note", remarks))
-    if failed := list(_failures(tables)):
+    if failed := list(failures(tables)):
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
         sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
     if skipped := list(_work_skips(tables)):
@@ -59,17 +59,17 @@ def _baseline_remarks(tables: Iterable[WorkloadTable]) -> Iterator[str]:
     for table in tables:
         for result in (result for row in table.rows for result in row.results if result.is_baseline):
             for note in result.footnotes:
-                yield f"{result.cell.runner} of {_title(table)} on {result.cell.build}: {note.text}"
+                yield f"{result.cell.runner} of {title_of(table)} on {result.cell.build}: {note.text}"
 
 
-def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+def failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
     """Yield the failed cells with their reason, each reason once; failures of the baseline stand in the advice."""
     about: dict[str, dict[str, None]] = {}
     for table in tables:
         for result in (result for row in table.rows for result in row.results):
             absence, cell = result.absence, result.cell
             if absence is not None and absence.word == "failed" and cell.runner != table.baseline:
-                about.setdefault(absence.reason, {})[f"{cell.runner} of {_title(table)} on {cell.build}"] = None
+                about.setdefault(absence.reason, {})[f"{cell.runner} of {title_of(table)} on {cell.build}"] = None
     for reason, cells in about.items():
         yield f"{list_text(cells)}: {reason}"
 
@@ -86,15 +86,16 @@ def _work_skips(tables: Iterable[WorkloadTable]) -> Iterator[str]:
         without_baseline = {cell.build for cell, _ in skipped if cell.runner == table.baseline}   # the advice says why
         for cell, reason in skipped:
             if cell.build not in without_baseline:
-                about.setdefault((_title(table), reason), []).append(cell)
+                about.setdefault((title_of(table), reason), []).append(cell)
     for (title, reason), cells in about.items():
         models, builds = ([*dict.fromkeys(names)] for names in (
             (cell.runner for cell in cells), (cell.build for cell in cells)))
         yield f"{list_text(models)} of {title} on {list_text(builds)}: {reason}"
 
 
-def _table(tables: Sequence[WorkloadTable]) -> Table:
-    usual = max(workers for table in tables for workers in _measured_workers(table))
+def gains_table(tables: Sequence[WorkloadTable], title: str = "Speed-up") -> Table:
+    """Return the speed-up of each model for each workload and build; the title says over which baseline."""
+    usual = max(workers for table in tables for workers in measured_workers(table))
     runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
     columns = [(table, i) for table in tables for i in range(len(table.builds))]
     notes = Footnotes()
@@ -103,9 +104,9 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     rows.sort(key=lambda row: not any(isinstance(entry.value, GainValue) for entry in row[1]))
     noun = counts_text(tables[0].baseline, [usual])
     return Table(
-        title=f"Speed-up over {tables[0].baseline} with {noun}",
+        title=f"{title} over {tables[0].baseline} with {noun}",
         columns=(Column(title="model", key=True, align="left"), *(
-            Column(title=table.builds[i], group=_title(table), align="left", source=table.builds[i])
+            Column(title=table.builds[i], group=title_of(table), align="left", source=table.builds[i])
             for table, i in columns)),
         rows=tuple(
             (Entry(runner), *entries) for runner, entries in rows
@@ -115,7 +116,7 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     )
 
 
-def _measured_workers(table: WorkloadTable) -> list[int]:
+def measured_workers(table: WorkloadTable) -> list[int]:
     """Return the worker counts of all cells with a ratio to show, and of those that were starved."""
     starved = (result for row in table.rows for result in row.results
                if result.absence is not None and result.absence.word == "starved")
@@ -123,7 +124,8 @@ def _measured_workers(table: WorkloadTable) -> list[int]:
             *(result.cell.workers for result in starved)]
 
 
-def _title(table: WorkloadTable) -> str:
+def title_of(table: WorkloadTable) -> str:
+    """Return a workload with the length of its tasks, if that was varied."""
     length = "" if table.task_seconds is None else f", {format_seconds(table.task_seconds)}"
     return table.workload + length
 
@@ -149,22 +151,11 @@ def _absent(result: CellResult) -> Entry:
 
 def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     """Yield the meaning of each sign that occurs in the table, and what its error probabilities cover."""
-    gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
-    words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
-    forms = {gain_form(gain.comparison) for gain in gains}
+    gains = _gains(table)
     sets = [gain for gain in gains if gain.best]
     open_members = any(gain.comparison.significance() != Significance.FASTER for gain in sets)
-    named = ' ("In short" names those that are faster than the baseline, too)' if open_members else ""
-    parts = [
-        (f"*: no measured model is significantly faster{named}", bool(sets)),
-        (_none_text(gains), "none" in forms),
-        ("?: undecided", "range" in forms),
-        (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
-        ("N: workers", any(gain.workers is not None for gain in gains)),
-        ("starved: other programs used the cores that it needed", "starved" in words),
-        ("-: not measured", "-" in words),
-    ]
-    yield "; ".join(text for text, there in parts if there) + "."
+    named = ' ("In short" names those of * that are faster than the baseline)' if open_members else ""
+    yield f"{signs_text(table)}{named}."
     if gains:
         lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
         sessions = max(gain.comparison.sessions for gain in gains)
@@ -172,6 +163,28 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         about = f" about {which}" if sessions < FEWEST else ""
         yield (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
                f"wider intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
+
+
+def _gains(table: Table) -> list[GainValue]:
+    return [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
+
+
+def signs_text(table: Table) -> str:
+    """Return the meaning of each sign that occurs in a table of speed-ups."""
+    gains = _gains(table)
+    words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
+    forms = {gain_form(gain.comparison) for gain in gains}
+    parts = [
+        ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
+        (_none_text(gains), "none" in forms),
+        ("?: undecided", "range" in forms),
+        (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %",
+         "spread" in forms and not all(gain.bare for gain in gains)),
+        ("N: workers", any(gain.workers is not None for gain in gains)),
+        ("starved: other programs used the cores that it needed", "starved" in words),
+        ("-: not measured", "-" in words),
+    ]
+    return "; ".join(text for text, there in parts if there)
 
 
 def _exceptions(tables: Iterable[WorkloadTable], gains: Iterable[GainValue]) -> Iterator[str]:
@@ -193,20 +206,22 @@ def _none_text(gains: Iterable[GainValue]) -> str:
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     """Yield how free-threaded builds compare with those with a GIL, and what to do for clearer answers."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
-    costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
+    costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
     fastest = [each for table in steady for each in table.fastest_of_builds]
     for (build, gil_build), found in costs.items():
         text = _cost_text(found, named=_several(tables))
         yield f"Cost of this build of {build} against this build of {gil_build} (CPU time of one thread): {text}."
     yield from _fastest_lines(steady, named=_several(tables))
-    yield from _ceiling_lines(steady, run)
+    yield from ceiling_lines(steady, run)
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
     unclear = [each for each in comparisons if each.verdict() == SpeedVerdict.CANNOT_TELL]
     yield from remedy_lines(tables, run, unclear)
 
 
-def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
+def costs_of_builds(
+    tables: Iterable[WorkloadTable], free: Container[str],
+) -> dict[tuple[str, str], dict[str, Comparison]]:
     """Compare one thread without and with the GIL, by builds and workload, at the longest tasks."""
     pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
     for table in sorted(tables, key=lambda each: each.task_seconds or 0.0):
@@ -218,7 +233,7 @@ def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[
     return pairs
 
 
-def _ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
+def ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
     """Name the command that finds the object in the way of free threads that are far below processes.
 
     Only for a function of the user's: gilscope's own workloads are as they are on purpose.
@@ -280,7 +295,7 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[
                     text = undecided_text(comparison)
                 case _:
                     text = interval_text(comparison)
-            pairs.setdefault((each.free.build, each.gil.build), {})[_title(table)] = text + beside(comparison)
+            pairs.setdefault((each.free.build, each.gil.build), {})[title_of(table)] = text + beside(comparison)
     for (build, gil_build), found in pairs.items():
         several = "; ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
         yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {several}."

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 NOT_KNOWN = "not known"
 WITHOUT_PGO = (
-    "no build was compiled with profile-guided optimization (PGO), unlike released builds: times, and perhaps ratios, "
-    "are not theirs. `gilscope builds install --optimize` compiles with PGO and LTO"
+    "these builds have no profile-guided optimization (PGO), released ones have: `gilscope builds install --optimize`"
 )
 RANDOM = "random"   # PYTHONHASHSEED is not set: every process draws its own
 _JIT = {"no": "no JIT", "off": "JIT built in, but off", "on": "JIT on"}

@@ -65,15 +65,6 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
     return with_scope(Document((*sections, *_outputs(run))), scope_text(run))
 
 
-def overview_document(run: Run) -> Document:
-    """Return the overview of a run, on one screen."""
-    failed = ", and the last output of failed processes" if any(each.output for each in run.failures) else ""
-    rest = (f"`gilscope report {run.label}` has the tables of each workload: times with intervals, efficiency, "
-            f"relative CPU time, memory{failed}.")
-    sections = (*beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,)))
-    return with_scope(Document(sections), scope_text(run))
-
-
 def _outputs(run: Run) -> Iterator[Section]:
     """Yield the last output of failed processes, once for each reason; tables have only one line of a traceback."""
     first = {failure.reason: failure for failure in reversed(run.failures)}

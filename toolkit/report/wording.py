@@ -126,7 +126,7 @@ def ratio_text(comparison: Comparison) -> str:
 
 def interval_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
-    return ratio_interval_text(comparison.ratio, comparison.lo, comparison.hi)
+    return ratio_interval_text(comparison.ratio, *comparison.printed)
 
 
 def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
@@ -163,6 +163,8 @@ def gain_text(gain: GainValue) -> str:
             return "none"
         case "range":
             return f"{_range_text(*seen.between)}?{star}{workers}"
+        case "spread" if gain.bare:
+            return f"{ratio_number(seen.ratio)}x{star}{workers}"
         case "spread" if _half_of(seen) >= 1:   # half an interval as large as its number says nothing
             lo, hi = seen.between
             end = f"at least {low_end(lo)}x" if seen.ratio > 1 else f"at most {high_end(hi)}x"
@@ -278,10 +280,11 @@ def _says_something(lo: float, hi: float) -> bool:
 
 
 def cost_interval(comparison: Comparison) -> str:
-    """Return " [+6.2, +8.7]", the 95 % interval in percent; nothing where it has no end."""
-    if not isfinite(comparison.hi):
+    """Return " [+6.2, +8.7]", the printed interval in percent; nothing where it has no end."""
+    lo, hi = comparison.printed
+    if not isfinite(hi) or lo <= 0:
         return ""
-    return f" [{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
+    return f" [{(1 / hi - 1) * 100:+.1f}, {(1 / lo - 1) * 100:+.1f}]"
 
 
 def price_text(comparison: Comparison) -> str:

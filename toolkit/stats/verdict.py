@@ -91,6 +91,22 @@ class Comparison:
         """Return the range of ratios that is not excluded: "cannot tell: between 0.9x and 2.2x"."""
         return self.verdict_interval or (self.lo, self.hi)
 
+    @property
+    def printed(self) -> tuple[float, float]:
+        """Return the interval to print: the one that decides if nothing is significant, so that it never denies that.
+
+        It is then at least as wide as the 95 % interval of this ratio alone, and has 1 in it.  If the noise is unknown,
+        nothing is excluded.
+        """
+        match self.significance():
+            case Significance.UNKNOWN:
+                return 0.0, inf
+            case Significance.NONE:
+                lo, hi = self.between
+                return min(lo, self.lo, 1.0), max(hi, self.hi, 1.0)
+            case _:
+                return self.lo, self.hi
+
     def inverted(self) -> Comparison:
         """Return the inverse comparison: the time of the sample relative to the baseline."""
         lo, hi = self.between

@@ -13,12 +13,13 @@ from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
+from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
-from gilscope.toolkit.report.run_document import overview_document, run_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import (
     Fleet,
@@ -245,7 +246,7 @@ def finished(runs: HostRuns) -> tuple[Document, Document, Callable[[], dict[str,
     """Return the overview of a run on several hosts, its report, and a function that returns its values."""
     if runs.is_one_machine:
         run = runs.merged()
-        return overview_document(run), run_document(run), lambda: run_values(run)
+        return answer_document(run), run_document(run), lambda: run_values(run)
     hosts = runs.measured()
     return (hosts_overview(runs.label, hosts, runs.states), *_over_hosts(runs, hosts))
 

@@ -35,6 +35,14 @@ def add_output(parser: Any, what: str = "the report") -> None:
             help=f"{form_help(what, each.title, each.suffix)} {each.purpose}")
 
 
+def add_full(parser: Any) -> None:
+    """Add the option that prints the whole report."""
+    parser.add_argument(
+        "--full", action="store_true",
+        help="Print everything: times, intervals and efficiency of each cell, builds, machine, error probabilities "
+        "(default: what to use, what it costs, what is open). Use it to check or cite a number.")
+
+
 def add_program_output(parser: Any) -> None:
     """Add the option of each renderer to a command whose standard output belongs to the program that it runs."""
     from gilscope.toolkit.commands.options.programs import ProgramFileOption

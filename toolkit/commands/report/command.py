@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.files import STDOUT, add_page
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, requested
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output, requested
 from gilscope.toolkit.commands.streams import print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
@@ -26,15 +26,16 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help=SUMMARIES["report"],
-        description="Show the tables of an earlier run again. Everything is computed again from the values in "
-        "the run's folder, including those of an interrupted run. With several labels, or the run of a fleet, show one "
-        "report over all hosts. Without LABEL, list all runs.",
+        description="Show the answer of an earlier run again: what to use, what it costs, what is open. Everything is "
+        "computed again from the values in the run's folder, including those of an interrupted run. With several "
+        "labels, or the run of a fleet, show one report over all hosts. Without LABEL, list all runs.",
     )
     parser.add_argument(
         "labels", nargs="*", metavar="LABEL", help="A run, or experiments that were started together, by label or "
         "folder (default: list all runs). Several, one per machine, as LABEL, FOLDER or NAME=FOLDER, give one report "
         "over all machines, e.g. laptop=.gilscope-results/first server=copied/first."
     )
+    add_full(parser)
     add_output(parser)
     add_page(parser)
     # The spelling of --markdown in earlier versions.
@@ -88,28 +89,29 @@ def _hosts(args: argparse.Namespace) -> HostRuns | None:
 
 
 def _report_hosts(args: argparse.Namespace, hosts: HostRuns, page: HtmlFile | None) -> int:
-    from gilscope.toolkit.commands.fleet.reports import reported
+    from gilscope.toolkit.commands.fleet.reports import finished
 
-    document, values = reported(hosts)
+    answer, whole, values = finished(hosts)
     output = ReportOutput(args)
-    output.show(document)
+    output.show(whole if args.full else answer, whole)
     output.finish(values)
     if page:
         from gilscope.toolkit.commands.report.publishing import write_hosts_page
 
-        write_hosts_page(page, hosts, document)
+        write_hosts_page(page, hosts, whole)
     return hosts.failed
 
 
 def _report_runs(args: argparse.Namespace, page: HtmlFile | None) -> int:
-    from gilscope.toolkit.commands.report.runs import load_runs, report_of, values_of
+    from gilscope.toolkit.commands.report.runs import answer_of, load_runs, report_of, values_of
     from gilscope.toolkit.store import find_runs
 
     (label,) = args.labels
     runs, failed = load_runs(find_runs(label))
     output = ReportOutput(args)
     for run_, path in runs:
-        output.show(report_of(run_, path))
+        whole = report_of(run_, path)
+        output.show(whole if args.full else answer_of(run_) or whole, whole)
     output.finish(lambda: values_of(runs))
     if page:
         from gilscope.toolkit.commands.report.publishing import write_page

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
+from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.store import load_run
 
@@ -41,6 +42,11 @@ def load_runs(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
         raise UnknownNameError(f"{paths[0].parent} contains several runs: name one of {', '.join(map(str, paths))}, "
                                "or, if each is of a machine of its own, all of them")
     return runs, failed
+
+
+def answer_of(run: Run) -> Document | None:
+    """Return the answer of a run on one screen, None of an experiment, whose report is short."""
+    return None if is_experiment(run) else answer_document(run)
 
 
 def report_of(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

@@ -39,8 +39,9 @@ from gilscope.toolkit.measure.preparation import prepare
 from gilscope.toolkit.measure.run_status import StatusFile
 from gilscope.toolkit.measure.settings import PRESETS, RunRequest
 from gilscope.toolkit.measure.user_modules import code_sum
+from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.report.as_json import run_values
-from gilscope.toolkit.report.run_document import overview_document, run_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path, read_header
 from gilscope.toolkit.store.header import HEADER
@@ -73,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
 def _on_fleet(args: argparse.Namespace) -> int:
     path, whole = run_on_fleet(args)
     if any(path.glob(f"*/{HEADER}")):
-        overview, whole_report, values = finished(HostRuns.of_fleet(path))
+        answer, whole_report, values = finished(HostRuns.of_fleet(path))
         output = ReportOutput(args)
-        output.show(overview, whole_report)
+        output.show(whole_report if args.full else answer, whole_report)
         output.finish(values)
     return 0 if whole else FAILED_CELLS
 
@@ -254,7 +255,8 @@ def _refuse_changed_code(label: str, request: RunRequest) -> None:
 
 def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
     output = ReportOutput(args)
-    output.show(overview_document(done), run_document(done))
+    whole = run_document(done)
+    output.show(whole if args.full else answer_document(done), whole)
     output.finish(lambda: run_values(done))
     for line in failure_lines(done, path):
         print_stderr(line)

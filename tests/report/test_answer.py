@@ -1,0 +1,80 @@
+"""The answer of a run fits a screen, names what to use, and says what is open and what failed."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report import terminal
+from gilscope.toolkit.report.answer import answer_document
+from gilscope.toolkit.store import load_run
+from tests.conformance.builds import ROOT
+from tests.fakes import RunMaker
+from tests.report.test_overview import BUILDS, cell, look
+
+
+def answer_of(run, width=100):
+    return terminal.render(answer_document(run), width=width)
+
+
+def test_four_workloads_on_two_builds_fit_a_screen():
+    text = answer_of(load_run(ROOT / "results/example/first-look"))
+    assert len(text.splitlines()) <= 24
+    assert "\nprimes       subinterpreters 28, processes 55  free-threaded 27, subinterpreters 37\n" in text
+    assert "one thread on 3.14t, against 3.14: slower by 16 % on primes, 15 % on http_fetch; the same on" in text
+    assert "open: 1; `gilscope run --resume first-look --rounds 130` where it was measured would tell all" in text
+
+
+def test_what_is_not_faster_is_not_used_and_what_is_open_is_called_so():
+    made = RunMaker(noise=0.002)
+    for runner, workers, seconds in (("serial", 1, 1.0), ("threads", 2, 1.0)):
+        made.measure(cell(runner, workers), seconds)
+    assert "\nw          serial" in answer_of(made.run(("3.14",)))
+    noisy = RunMaker(rounds=4, noise=0.4, seed=1)
+    for runner, workers, seconds in (("serial", 1, 1.0), ("processes-fork", 2, 0.7)):
+        noisy.measure(cell(runner, workers), seconds)
+    text = answer_of(noisy.run(("3.14",)))
+    assert "\nw          open" in text
+    assert "open: 1; " in text
+
+
+def test_what_failed_is_named_with_the_number_of_other_reasons():
+    made = look()
+    for number in range(3):
+        made.fail(cell("processes-fork", 2 + number), "crash", f"killed by signal {number}")
+    text = answer_of(made.run(BUILDS), width=200)
+    assert "failed: processes-fork of w on 3.14: round 0: crash: killed by signal 0 (2 more: --full)" in text
+
+
+@pytest.mark.parametrize("why", ["no number", "start-up"])
+def test_run_without_a_speed_up_has_words_and_no_table(why):
+    made = RunMaker()
+    made.fail(cell(), "crash", "killed by SIGSEGV")
+    run = replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))
+    run = run if why == "no number" else look(phase=Phase.STARTUP).run(BUILDS)
+    text = " ".join(answer_of(run).split())
+    assert ("killed by SIGSEGV" if why == "no number" else "w, startup (CPU work) on") in text
+    assert "use (MiB)" not in text
+
+
+def test_comparison_begins_with_its_counts_and_the_cells_that_differ(capsys):
+    asked = ["compare", str(ROOT / "results/example/first-look"), "--builds", "3.14,3.14t"]
+    assert main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert "14 cells compared: 3 slower, 1 same (within 3 %), 10 cannot tell." in " ".join(" ".join(lines[:2]).split())
+    verdicts = [word for line in lines for word in ("slower", "cannot tell", "same") if f"  {word}" in line]
+    assert verdicts == ["slower"] * 3 + ["cannot tell"] * 10 + ["same"]
+    assert main([*asked, "--full"]) == 0
+    assert "In short" in capsys.readouterr().out
+
+
+def test_report_prints_the_answer_and_with_full_everything(capsys):
+    label = str(ROOT / "results/example/first-look")
+    assert main(["report", label]) == 0
+    answer = capsys.readouterr().out
+    assert main(["report", label, "--full"]) == 0
+    assert "use (MiB)" in answer
+    assert "Noise floor" not in answer
+    assert "Noise floor" in capsys.readouterr().out

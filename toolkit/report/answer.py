@@ -1,0 +1,137 @@
+"""The answer of a run on one screen: the speed-ups, what to use on each build, what that costs, and what is open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice_sentences import MIB, advice_lines, dispatch_texts, name_text, open_text
+from gilscope.toolkit.report.cautions import cautions
+from gilscope.toolkit.report.document import Column, Document, Entry, GainValue, Lines, Section, Table
+from gilscope.toolkit.report.overview import (
+    ceiling_lines,
+    costs_of_builds,
+    failures,
+    gains_table,
+    measured_workers,
+    signs_text,
+    title_of,
+)
+from gilscope.toolkit.report.sessions import scope_text
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.wording import limits_text
+from gilscope.toolkit.stats.verdict import SpeedVerdict
+from gilscope.toolkit.units import counted, list_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.table import Advice, MetricValue, WorkloadTable
+    from gilscope.toolkit.stats.verdict import Comparison
+
+PROCESSES = "processes-"
+NAMED = 2   # models of a build that are named as equally good; the star is at all of them
+
+
+def answer_document(run: Run) -> Document:
+    """Return the answer of a run, in at most 24 lines for a quick look."""
+    tables = build_tables(run, fits=False)
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    sections: list[Section] = []
+    if any(measured_workers(table) for table in steady):
+        gains = _bare(gains_table(steady, f"{_about(run)}: speed-up"))
+        signs = f"{signs_text(gains)}; intervals, times and reasons: gilscope report {run.label} --full"
+        sections += [gains, Lines("", (signs,)), _models_to_use(steady)]
+    else:
+        sections += [Lines("", (f"{_about(run)}.",)), Lines("", advice_lines(tables))]
+    return Document((*sections, Lines("", tuple(_closing(run, tables)))))
+
+
+def _about(run: Run) -> str:
+    """Return what was measured: builds, machine, rounds."""
+    builds = list_text(build.label for build in run.builds)
+    machine = f"{run.machine.cpu_model} with {counted(run.machine.cores, 'core')}"
+    scope = f", {scope_text(run)}" if len(run.sessions) > 1 else ""
+    return f"{builds}, {machine}, {counted(run.rounds_done, 'round')}{scope}"
+
+
+def _bare(table: Table) -> Table:
+    """Return a table of speed-ups without intervals and footnotes."""
+    def bare(entry: Entry) -> Entry:
+        value = entry.value
+        return Entry(replace(value, bare=True) if isinstance(value, GainValue) else value)
+
+    return replace(table, rows=tuple(tuple(map(bare, row)) for row in table.rows), footnotes=())
+
+
+def _models_to_use(tables: Sequence[WorkloadTable]) -> Table:
+    """Return what to use for each workload on each build, with the memory of all its processes."""
+    builds = list(dict.fromkeys(build for table in tables for build in table.builds))
+    processes = {row.runner for table in tables for row in table.rows if row.runner.startswith(PROCESSES)}
+    short = dict.fromkeys(processes, PROCESSES.rstrip("-")) if len(processes) == 1 else {}
+    rows = []
+    for table in tables:
+        advice = {each.build: each for each in table.advice}
+        texts = [_use_text(table, advice.get(build), short) for build in builds]
+        rows.append((Entry(title_of(table)), *map(Entry, texts)))
+    return Table(title="", columns=(
+        Column(title="use (MiB)", key=True, align="left"),
+        *(Column(title=build, align="left", source=build) for build in builds)), rows=tuple(rows))
+
+
+def _use_text(table: WorkloadTable, advice: Advice | None, short: Mapping[str, str]) -> str:
+    """Return the models to use, the preferred one first, each with its memory; `short` has shorter names."""
+    if advice is None or advice.missing is not None:
+        return f"unknown: {table.baseline} has no number"
+    if not advice.shown and not advice.open:
+        return "-"
+    if advice.options:
+        names = (name_text(option, table) for option in advice.options)
+        return ", ".join(short.get(name, name) + _memory(option.memory)
+                         for name, option in list(zip(names, advice.options, strict=True))[:NAMED])
+    if any(each.why != "failed" for each in advice.open):
+        return "open"
+    return table.baseline + _memory(advice.memory)
+
+
+def _memory(found: MetricValue | None) -> str:
+    return "" if found is None else f" {found.number / MIB:.0f}"
+
+
+def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
+    """Yield what free-threading costs one thread, what failed, what is open, and the gravest caution."""
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
+    for (build, gil_build), found in costs.items():
+        yield f"one thread on {build}, against {gil_build}: {_cost_text(found)}"
+    yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
+    yield from ceiling_lines(steady, run)
+    failed = list(failures(tables))
+    if failed:
+        more = f" ({len(failed) - 1} more: --full)" if len(failed) > 1 else ""
+        yield f"failed: {failed[0]}{more}"
+    undecided = [each for found in costs.values() for each in found.values()
+                 if each.verdict() == SpeedVerdict.CANNOT_TELL]
+    if said := open_text(tables, run, undecided):
+        yield f"open: {said}"
+    if found_cautions := cautions(run):
+        more = f" ({len(found_cautions) - 1} more: --full)" if len(found_cautions) > 1 else ""
+        yield f"careful: {found_cautions[0]}{more}"
+
+
+def _cost_text(found: Mapping[str, Comparison]) -> str:
+    """Return "16 % slower on primes, 15 % on http_fetch; the same on sha256_64k; open on fetch_parse (-9 to +11 %)"."""
+    by_verdict: dict[SpeedVerdict, list[str]] = {}
+    for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
+        words = name
+        verdict = comparison.verdict()
+        if verdict in {SpeedVerdict.SLOWER, SpeedVerdict.FASTER}:
+            words = f"{abs(1 / comparison.ratio - 1) * 100:.0f} % on {name}"
+        elif verdict is SpeedVerdict.CANNOT_TELL and (limits := limits_text(comparison)):
+            words = f"{name} ({limits})"
+        by_verdict.setdefault(verdict, []).append(words)
+    heads = {SpeedVerdict.SLOWER: "slower by ", SpeedVerdict.FASTER: "faster by ", SpeedVerdict.SAME: "the same on ",
+             SpeedVerdict.CANNOT_TELL: "open on "}
+    return "; ".join(head + ", ".join(by_verdict[verdict]) for verdict, head in heads.items() if verdict in by_verdict)
