@@ -187,6 +187,25 @@ def case_clock_of_a_lock_for_those_who_do_not_take_it(w):
     w.clean()
 
 
+def case_many_locks_that_another_thread_released_leave_room_for_the_next(w):
+    locks, guard = [threading.Lock() for _ in range(64)], threading.Lock()
+
+    def first():
+        for lock in locks:
+            lock.acquire()
+        yield
+        with guard:
+            assert len(w.core.locks_held()) == 1
+        yield
+
+    def second():
+        for lock in locks:
+            lock.release()
+        yield
+
+    w.run(first, second, order="aba")
+
+
 def case_locks_by_the_hundred(w):
     locks = [threading.Lock() for _ in range(300)]
 

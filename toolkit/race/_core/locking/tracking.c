@@ -80,6 +80,9 @@ static void
 held_add(Thread *thread, PyObject *lock, Record *record, uint32_t count)
 {
     Sync *sync = record->sync;
+    if (unlikely(thread->n_held == MAX_HELD)) {
+        forget_lost_locks(thread);
+    }
     if (thread->n_held < MAX_HELD) {
         thread->held[thread->n_held++] = (HeldLock){
             .lock = lock, .record = record, .sync = sync, .uid = sync->uid, .serial = ++thread->acquisitions,
