@@ -183,7 +183,8 @@ def tiny_disk():
 
 
 @pytest.mark.parametrize(("size", "missing"), [
-    (4, "3 threads are missing"), (8, "waits are missing"), (32, "waits are missing")])   # 4: the header alone
+    (4, "3 threads are missing"), (8, "waits lack their place"),    # 4: the header alone
+    (32, "waits lack their place")])
 def test_full_disk_is_no_end_of_the_program(size, missing, folder, tiny_disk):
     disk = folder / "disk"
     disk.mkdir()
@@ -192,7 +193,7 @@ def test_full_disk_is_no_end_of_the_program(size, missing, folder, tiny_disk):
     assert (done.returncode, done.stdout) == (7, "done\n"), done.stderr
     said = " ".join(done.stderr.split())
     assert f"{missing}: " in said
-    assert "disk of the temporary folder (TMPDIR) is full" in said
+    assert "the temporary folder's disk (TMPDIR) is full" in said
 
 
 def test_disk_without_room_for_a_recording_is_told_as_that(folder, tiny_disk):

@@ -5,7 +5,8 @@ from dataclasses import replace
 from gilscope.toolkit.commands.gil.report import document as gil_document
 from gilscope.toolkit.evaluate.views import doctor, screen
 from gilscope.toolkit.evaluate.views.json_document import plain as evaluation_values
-from gilscope.toolkit.gil.diagnosis import diagnose, values
+from gilscope.toolkit.gil.as_json import values
+from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.site.page import TemplatePages

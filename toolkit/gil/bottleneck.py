@@ -8,13 +8,13 @@ from pathlib import PurePath
 
 from gilscope.toolkit.gil.records import CodeLine, WaitReason
 from gilscope.toolkit.gil.summary import WAITED_FOR
-from gilscope.toolkit.units import format_seconds, percent
+from gilscope.toolkit.units import percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.holders import Holder, Stall, Stopper
+    from gilscope.toolkit.gil.holders import Holder, Stopper
     from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
 
 LIMITS = 0.1       # share of the threads' time in waits for one thing, from which on that limits the program
@@ -22,9 +22,6 @@ MOSTLY = 0.5       # share of their time outside Python and its waits, from whic
 HARDLY = 0.2       # of the highest demand to run, and of their own time: threads with less do not count
 SEEN = 0.001       # smaller shares are left out of sentences
 GIL_LIMITS = "The GIL limits it: "
-# What waits do not show: threads that count references to one object slow each other down, and none of them waits.
-NAMES_THE_OBJECT = ("If it is not as fast as its cores allow, `gilscope scale MODULE:FUNCTION` measures one of its "
-                    "functions, and names the object in the way.")
 
 
 class Limiter(StrEnum):
@@ -59,34 +56,20 @@ class Limit:
 
 
 def find_limit(
-    summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool, stall: Stall | None = None,
-    stoppers: Sequence[Stopper] = (),
+    summary: RecordingSummary, holders: Sequence[Holder], *, stoppers: Sequence[Stopper] = (),
 ) -> Limit:
     """Find the bottleneck of the program.
 
     Args:
         summary: The summary of its processes.
         holders: The holders of the GIL, the worst first.
-        free_threaded: True if its threads run without a GIL.
-        stall: The worst stall, whatever the bottleneck is: few short ones hardly delay a program, but its answers.
         stoppers: The threads that stopped all others, the worst first.
     """
-    found = _bottleneck(summary, holders, free_threaded=free_threaded, stall=stall)
-    if found.what is Limiter.PAUSES and stoppers:
-        worst = stoppers[0]
-        found = replace(found, thread=worst.thread, sentence=(
-            f"{found.sentence} {worst.thread} stopped them most, at {place_text(worst.place)}."))
-    if stall is None or found.what is Limiter.CORES:     # a holder without a core keeps the GIL, too
-        return found
-    how_often = "for" if stall.times == 1 else f"{stall.times} times, for up to"
-    return replace(found, sentence=(
-        f"{found.sentence} {stall.thread} stalled {how_often} {format_seconds(stall.longest)}, while "
-        f"{stall.holder} had the GIL at {place_text(stall.place)}."))
+    found = _bottleneck(summary, holders)
+    return replace(found, thread=stoppers[0].thread) if found.what is Limiter.PAUSES and stoppers else found
 
 
-def _bottleneck(
-    summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool, stall: Stall | None,
-) -> Limit:
+def _bottleneck(summary: RecordingSummary, holders: Sequence[Holder]) -> Limit:
     working = _working(summary)
     waited = sum(row.waited for row in working)
     held = held_share(summary, holders)
@@ -105,22 +88,13 @@ def _bottleneck(
                         f"of their non-idle time for one. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
     if max(of_gil, of_locks) >= LIMITS:
-        found = _gil(of_gil, holders, stall) if of_gil >= of_locks else _lock(of_locks, summary)
-        return _with_queue(found, of_cores)
+        found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
+        return replace(found, queued=of_cores)
     if rest is not None and rest >= MOSTLY:
         sentence = (f"It waits for I/O: {percent(rest)} of its threads' non-idle time is reading, sleeping and the "
                     f"like. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.IO, share=rest, thread=None, place=None, queued=of_cores, sentence=sentence)
-    return replace(_nothing(summary, of_gil, of_locks, free_threaded=free_threaded), queued=of_cores)
-
-
-def _with_queue(found: Limit, of_cores: float) -> Limit:
-    """Add the wait for a core: whoever holds the GIL or a lock without a core keeps it longer."""
-    if of_cores < LIMITS:
-        return replace(found, queued=of_cores)
-    return replace(found, queued=of_cores, sentence=(
-        f"{found.sentence} They also waited {percent(of_cores)} of their non-idle time for a core, which makes those "
-        "waits longer: repeat it on a quiet machine."))
+    return replace(_nothing(summary, of_gil, of_locks), queued=of_cores)
 
 
 def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
@@ -157,15 +131,11 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
     return _share(sum(max(0.0, row.seconds - row.idle - _wanted(row)) for row in known), known)
 
 
-def _gil(share: float, holders: Sequence[Holder], stall: Stall | None) -> Limit:
-    text = f"{GIL_LIMITS}threads that wanted it waited {percent(share)} of their non-idle time"
-    if not holders:
-        return Limit(what=Limiter.GIL, share=share, thread=None, place=None, queued=0.0, sentence=f"{text}.")
-    worst = holders[0]
-    place = CodeLine(worst.file, worst.line, worst.function)
-    if stall is None or (stall.holder, stall.place) != (worst.thread, place):   # the stall's sentence names it
-        text += f"; for {percent(worst.share)} of that wait, {worst.thread} held it, at {place_text(place)}"
-    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place, queued=0.0, sentence=f"{text}.")
+def _gil(share: float, holders: Sequence[Holder]) -> Limit:
+    worst = holders[0] if holders else None
+    return Limit(what=Limiter.GIL, share=share, thread=worst and worst.thread,
+                 place=worst and CodeLine(worst.file, worst.line, worst.function), queued=0.0,
+                 sentence=f"{GIL_LIMITS}threads that wanted it waited {percent(share)} of their non-idle time.")
 
 
 def _lock(share: float, summary: RecordingSummary) -> Limit:
@@ -185,14 +155,12 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
     return Limit(what=what, share=share, thread=None, place=place, queued=0.0, sentence=f"{text}.")
 
 
-def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
+def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float) -> Limit:
     if len(summary.threads) <= summary.processes:
         each = "" if summary.processes == 1 else " in each process"
         sentence = f"Nothing that threads wait for limits it: it had one thread{each}."
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
-        if free_threaded:
-            sentence += f" --inflation shows what sharing costs without waits. {NAMES_THE_OBJECT}"
     return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, queued=0.0,
                  sentence=sentence)
 

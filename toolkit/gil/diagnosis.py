@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import find_limit
@@ -13,16 +13,13 @@ from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from gilscope.toolkit.gil.bottleneck import Limit
-    from gilscope.toolkit.gil.holders import Convoy, Hold, Holder, Stopper
+    from gilscope.toolkit.gil.holders import Convoy, Hold, Holder, Stall, Stopper
     from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import RecordingSummary
     from gilscope.toolkit.gil.unfinished_waits import LastActivity
-
-SCHEMA = "gilscope/gil/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +38,16 @@ class Diagnosis:
     holders: tuple[Holder, ...]        # of the GIL while others waited, the worst first
     longest_holds: tuple[Hold, ...]
     convoys: tuple[Convoy, ...]
+    stall: Stall | None                # the worst: few hardly delay a program, but its answers
     stoppers: tuple[Stopper, ...]      # of all threads, without a GIL, the worst first
     switch_interval: float | None      # None if no thread waited for a GIL
     last_seen: tuple[LastActivity, ...]        # activity of threads of killed processes
     queued_share: float | None         # share of the time that threads needed a core in which they waited for one
-    cpu_inflation: float | str | None  # of the CPU time with the GIL, or why unknown; None: not requested
     elsewhere: WithoutGil | None        # the run on the free-threaded build, if there was one
 
 
 def diagnose(
-    program: Sequence[str], recording: Recording, *, cpu_inflation: float | str | None = None,
-    elsewhere: WithoutGil | None = None,
+    program: Sequence[str], recording: Recording, *, elsewhere: WithoutGil | None = None,
 ) -> Diagnosis:
     """Diagnose a recording of at least one process."""
     processes = [with_unfinished(process) for process in recording.processes]
@@ -61,24 +57,9 @@ def diagnose(
     return Diagnosis(
         program=tuple(program), version=first.version, free_threaded=first.free_threaded,
         gil_used=recording.gil_used, exit=recording.ended, wall=recording.wall, cpu=recording.cpu, summary=summary,
-        limit=find_limit(summary, holders, free_threaded=not recording.gil_used, stall=worst_stall(processes),
-                         stoppers=stoppers),
-        holders=holders, longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
-        stoppers=stoppers,
+        limit=find_limit(summary, holders, stoppers=stoppers), holders=holders,
+        longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
+        stall=worst_stall(processes), stoppers=stoppers,
         switch_interval=intervals[0] if intervals else None, last_seen=last_seen(processes),
-        queued_share=queued_share(recording), cpu_inflation=cpu_inflation, elsewhere=elsewhere,
+        queued_share=queued_share(recording), elsewhere=elsewhere,
     )
-
-
-def values(found: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis as a JSON document; its schema is `report/schemas/gil.json`."""
-    summary = found.summary
-    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
-              "overhead_share": summary.overhead_share}
-    inflation = found.cpu_inflation
-    own = asdict(found)
-    del own["summary"]
-    own["last_seen"] = [{**each, "kind": each["kind"].name.lower()} for each in own["last_seen"]]
-    own |= {"cpu_inflation": inflation if isinstance(inflation, float) else None,
-            "cpu_inflation_refused": inflation if isinstance(inflation, str) else None}
-    return {"schema": SCHEMA, **own, **shares, **asdict(summary)}

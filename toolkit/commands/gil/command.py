@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds
-from gilscope.toolkit.commands.gil.report import document
+from gilscope.toolkit.commands.gil.report import answer_document, document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.programs import (
@@ -31,10 +31,11 @@ from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.as_json import values
 from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.chrome import trace
-from gilscope.toolkit.gil.diagnosis import diagnose, values
-from gilscope.toolkit.gil.recorder import Recording, inflation, record
+from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.recorder import Recording, record
 from gilscope.toolkit.gil.rerun_without_gil import RUNS, WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.race.program.start import run_words
@@ -55,11 +56,10 @@ NARROWEST = 40   # characters; some terminals report a width of 0
 USAGE = """gilscope gil [options] SCRIPT [ARGS...]
        gilscope gil [options] -m MODULE [ARGS...]"""
 DESCRIPTION = """\
-Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
-thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
-they are parked on locks and on objects that they share. The last sentences name the bottleneck, and the line that
-stalls a thread. Needs Linux with glibc, and gilscope's wheel or a C compiler. The program itself is not
-modified.
+Run a Python program and report what limits it: the GIL, a lock, a shared object, cores, I/O or nothing. The answer, in
+at most twelve lines, names who holds the GIL and at which line, who waits because of that, and what to do; --full shows
+each thread and place. On a free-threaded build, threads wait for locks and for objects that they share. Needs Linux
+with glibc, and gilscope's wheel or a C compiler. The program itself is not modified.
 
 The program may be run more than once: if it succeeds, and the GIL limits it or there is a convoy, it is run again on
 the free-threaded build, up to three times, without input and with its output discarded. Everything else that it does,
@@ -98,13 +98,12 @@ def add_options(parser: Any) -> None:
     add("--trace", metavar="FILE", type=output_file,
         help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
-        help=f"Show the N threads and places that waited most (default: {PLACES}). Use more for a long program.")
-    add("--inflation", action="store_true", help="On a free-threaded build, run the program again with the GIL on, and "
-        "report the extra CPU time that parallel running costs. The program must be safe to "
-        "run repeatedly.")
-    add("--once", action="store_true", help="Run the program exactly once, unless --inflation asks for a second "
-        "run; the gain on the free-threaded build is then not known (default: up to three further runs there). Use it "
-        "for a program that must not be repeated, such as one that writes to a database.")
+        help=f"With --full and in files, list N threads and places (default: {PLACES}). Use more for a long program.")
+    add("--full", action="store_true", help="Print everything: the waits of each thread, all holders and places, and "
+        "what measuring took (default: the answer). Use it to look behind the answer.")
+    add("--once", action="store_true", help="Run the program exactly once; the gain on the free-threaded build is then "
+        "not known (default: up to three further runs there). Use it for a program that must not be repeated, such as "
+        "one that writes to a database.")
 
 
 def run(args: Namespace) -> int:
@@ -125,7 +124,7 @@ def run(args: Namespace) -> int:
             "versions before 3.12 cannot"))
         return code or UNMEASURED
     with machine.hold():
-        found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
+        found = diagnose(args.program, first)
         if not args.once:
             found = replace(found, elsewhere=_elsewhere(found, [*args.python_args, *args.program], first))
     unsaved = 0
@@ -135,7 +134,8 @@ def run(args: Namespace) -> int:
     replaced, code_of_files = save_beside_program(args, [report], lambda: values(found))
     unsaved = code_of_files or unsaved
     if not replaced:
-        put_stderr(render(report, width=_width(), ascii_only=not _takes_unicode()))
+        shown = report if args.full else answer_document(found)
+        put_stderr(render(shown, width=_width(), ascii_only=not _takes_unicode()))
     if page:
         unsaved = page.saved("waits.html", wait_values(values(found), report)) or unsaved
     warn_of_late_options("gil", add_options, first.ended, args.program)
@@ -158,17 +158,6 @@ def _program(words: Sequence[str]) -> list[str]:
             raise ToolkitError(f"no script {name!r}{form_of_name('gil', name)}")
         refuse_plain_folder(name)
     return list(words)
-
-
-def _inflation(args: Namespace, command: list[str], first: Recording) -> float | str | None:
-    """Return the CPU inflation, or the reason why it is unknown; None if --inflation is not given."""
-    if not args.inflation:
-        return None
-    if not first.free_threaded:
-        return "this build has a GIL: its threads do not run at the same time"
-    print_stderr("gilscope: running it again with the GIL on")
-    again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
-    return inflation(first, again)
 
 
 def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutGil | None:

@@ -1,14 +1,13 @@
-"""The report of `gilscope gil` as a document; it ends with one sentence on the bottleneck of the program."""
+"""The report of `gilscope gil` as a document: its answer alone, or everything below the answer."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import GIL_LIMITS, SEEN, file_line, held_share, place_text
+from gilscope.toolkit.gil.answer import answer_lines, last_text, missing_texts, short_name, where_text
+from gilscope.toolkit.gil.bottleneck import SEEN, held_share, place_text
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.gil.records import SpanKind, WaitReason
-from gilscope.toolkit.gil.rerun_without_gil import took_as_long
+from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.report.document import (
     Column,
     Document,
@@ -21,41 +20,37 @@ from gilscope.toolkit.report.document import (
     Table,
     summary_lines,
 )
-from gilscope.toolkit.units import counted, format_seconds, inflect, percent
+from gilscope.toolkit.units import format_seconds, inflect, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.gil.diagnosis import Diagnosis
     from gilscope.toolkit.gil.holders import Convoy, Holder, Stopper
-    from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
-    from gilscope.toolkit.gil.unfinished_waits import LastActivity
     from gilscope.toolkit.report.document import Section, Value
 
 MOST_THREADS = 20
-# Characters: a table that is wider than the terminal would be split into two parts.
-LONGEST_NAME, LONGEST_PLACE = 22, 30
+LONGEST_NAME = 22    # characters: a table that is wider than the terminal would be split into two parts
 HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, longest: while others waited."
-# What the shares above the tables are of; the last sentence leaves idle time out, and says so.
+# What the shares above the tables are of; the answer leaves idle time out, and says so.
 ALL_TIME = "all threads' lives, idle or not"
 WRITTEN = 1e-6      # seconds; a shorter time is reported as none
 SHORTER = {WaitReason.WORLD: "a pause", WaitReason.SPIN: "a lock (spin)", WaitReason.RAW: "an inner lock"}
 LEAST_OVERHEAD = 0.0001   # share of the program's CPU time; a smaller one is reported as below it
-MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
-WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
 MOST_HELD = 0.8      # share of the waits for the GIL in which a thread held it; a smaller one gets a sentence
 WORST = 3            # holders whose waiting threads are listed; threads that stopped all others
 SHOWN = 0.005        # smaller shares would be written as 0 %
-MUCH_SHARED = 1.25   # CPU inflation from which on it is worth a look which objects cause it
 MOST_LAST = 10       # threads of killed processes whose last activity is listed
-LAST = {SpanKind.WAIT: "waited for the GIL", SpanKind.HOLD: "had the GIL", SpanKind.SWITCH: "handed the GIL over",
-        SpanKind.PARK: "was parked, for a lock or an object", SpanKind.IDLE: "waited for another thread",
-        SpanKind.SPIN: "spun"}
+
+
+def answer_document(found: Diagnosis) -> Document:
+    """Return the answer alone: at most twelve lines of 100 columns."""
+    return Document((Lines("", (*answer_lines(found), f"{_title(found)}; all of it: gilscope gil --full ...")),))
 
 
 def document(found: Diagnosis, *, places: int) -> Document:
-    """Return the report.
+    """Return the whole report, the answer first.
 
     Args:
         found: The program's run.
@@ -63,7 +58,8 @@ def document(found: Diagnosis, *, places: int) -> Document:
     """
     summary = found.summary
     gil = found.gil_used or summary.waits > 0
-    sections: list[Section] = [Heading(_title(found), 1), Lines("Waits", tuple(_waits(found)))]
+    sections: list[Section] = [Heading(_title(found), 1), summary_lines(answer_lines(found)),
+                               Lines("Waits", tuple(_waits(found)))]
     holders = [holder for holder in found.holders if holder.share >= SHOWN]
     if holders and summary.share >= SHOWN:
         sections.append(holders_table(holders[:places], max(0, len(holders) - places)))
@@ -76,9 +72,8 @@ def document(found: Diagnosis, *, places: int) -> Document:
         left_out = max(0, len(contended) - places)
         sections.append(places_table(contended[:places], left_out, lost=bool(summary.sites_lost)))
     if found.last_seen:
-        sections.append(Lines("When it was ended", tuple(map(_last, found.last_seen[:MOST_LAST]))))
+        sections.append(Lines("When it was ended", tuple(map(last_text, found.last_seen[:MOST_LAST]))))
     sections.append(Lines("Measured", tuple(_measured(found))))
-    sections.append(summary_lines(_in_short(found)))
     return Document(tuple(sections))
 
 
@@ -121,8 +116,7 @@ def _waits(found: Diagnosis) -> Iterator[str]:
 
 def _convoy(convoy: Convoy) -> str:
     behind = f" behind {convoy.holder.thread} at {place_text(convoy.holder)}" if convoy.holder else ""
-    return (f"A convoy: {convoy.thread} gives the GIL away by itself, as for I/O, and gets it back after the switch "
-            f"interval or later{behind}. {convoy.waits:,} x {format_seconds(convoy.interval)} = "
+    return (f"In a convoy: {convoy.thread}{behind}: {convoy.waits:,} x {format_seconds(convoy.interval)} = "
             f"{format_seconds(convoy.cost)} at least, {format_seconds(convoy.waited)} in all, of its "
             f"{format_seconds(convoy.seconds)}.")
 
@@ -155,11 +149,6 @@ def _meanwhile(holder: Holder) -> str:
     return f"{holder.thread} at {place_text(holder)}{inside}: {longest}{meanwhile}."
 
 
-def _last(last: LastActivity) -> str:
-    at = f", at {place_text(last.place)}" if last.place else ""
-    return f"{last.thread} {LAST[last.kind]}, for {format_seconds(last.seconds)} or longer{at}."
-
-
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {inflect(count, what)}"
 
@@ -174,76 +163,11 @@ def _measured(found: Diagnosis) -> Iterator[str]:
     if queued is not None and queued > BUSY and len(summary.threads) > 1:
         yield (f"The machine was busy: the threads waited for a core {percent(queued)} of the time in which they "
                "wanted one. A thread that holds a lock then keeps it longer than on a quiet machine.")
-    if isinstance(found.cpu_inflation, float):
-        named = " `gilscope scale MODULE:FUNCTION` names the objects." if found.cpu_inflation >= MUCH_SHARED else ""
-        yield (f"CPU inflation: {found.cpu_inflation:.2f} times the CPU time of the same work with the GIL on. "
-               f"The part above 1 is the cost of sharing objects, which no wait shows.{named}")
-    elif found.cpu_inflation is not None:
-        yield f"CPU inflation: unknown, because {found.cpu_inflation}."
-    elif found.free_threaded:
-        yield "CPU inflation: not measured; --inflation runs the program again with the GIL on."
     if summary.killed:
         yield (f"{summary.killed} of {summary.processes} processes left no end: killed, ended by os._exit, replaced "
                "by exec, or still running. Waits that were cut off, and the lifetimes of their threads, count up to "
                "the last recorded event; the CPU time of these threads is unknown.")
-    if summary.threads_lost:
-        yield (f"{summary.threads_lost} threads are missing: each process has room for 2,048, and for fewer if the "
-               "disk of the temporary folder (TMPDIR) is full.")
-    if summary.sites_lost:
-        yield (f"The places of {summary.sites_lost} waits are missing: there were too many, or the disk of the "
-               "temporary folder (TMPDIR) is full.")
-    if not summary.sites_known:
-        yield "Places are missing: the frames of this version of Python are not known."
-
-
-def _in_short(found: Diagnosis) -> Iterator[str]:
-    if found.elsewhere is not None:
-        yield _there(found.elsewhere, found)
-    yield _limit_text(found)
-
-
-def _limit_text(found: Diagnosis) -> str:
-    """Return the bottleneck of the program; the GIL does not limit its speed if no run without it was faster."""
-    there = found.elsewhere
-    if there is None or there.ratio is None:
-        return found.limit.sentence
-    same = took_as_long(there) and not _differ(there)
-    if min(there.walls) < found.summary.wall and not same:
-        return found.limit.sentence
-    return found.limit.sentence.replace(GIL_LIMITS, "The run was not shorter without the GIL, but ")
-
-
-def _differ(there: WithoutGil) -> bool:
-    """Return True if the runs there differ too much for one number."""
-    return max(there.walls) > MOST_SPREAD * min(there.walls)
-
-
-def _there(there: WithoutGil, found: Diagnosis) -> str:
-    if there.ratio is None or there.wall is None:
-        return f"The gain on {there.build} is unknown: {there.refused}."
-    here = format_seconds(found.summary.wall)
-    build = there.build
-    if not re.match(rf"{re.escape(found.version)}(?!\d)", there.version):     # a recording says 3.15.0 of 3.15.0rc1+
-        build += f" ({there.version}, not {found.version})"
-    if _differ(there):
-        return (f"On {build}, without the GIL, it took {format_seconds(min(there.walls))} to "
-                f"{format_seconds(max(there.walls))} in {len(there.walls)} runs, instead of {here}: runs differ too "
-                "much for one number.")
-    runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
-    times = f"{format_seconds(there.wall)} instead of {here}"
-    if took_as_long(there) and not there.busy:
-        return (f"On {build}: {format_seconds(there.wall)} instead of {here} "
-                f"({counted(len(there.walls), 'run')}): no gain. If the program runs for a fixed time, compare the "
-                "work done instead.")
-    words = (f"was {_times(there.ratio)} times as fast" if there.ratio > 1 else
-             f"took {_times(1 / there.ratio)} times as long")
-    doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
-    return f"On {build}, without the GIL, it {words}: {times}, {runs}.{doubt}"
-
-
-def _times(ratio: float) -> str:
-    """Return a ratio of few runs with two digits."""
-    return f"{ratio:.1f}" if ratio < WHOLE_RATIOS else f"{ratio:.0f}"
+    yield from (f"{text[0].upper()}{text[1:]}." for text in missing_texts(summary))
 
 
 def holders_table(holders: Sequence[Holder], left_out: int) -> Table:
@@ -257,7 +181,7 @@ def holders_table(holders: Sequence[Holder], left_out: int) -> Table:
                Column(title="thread", key=True, align="left"), Column(title="where", align="left"))
     rows = tuple(
         (Entry(Share(holder.share)), Entry(Duration(holder.seconds)), Entry(Duration(holder.longest)),
-         Entry(_short_name(holder.thread)), Entry(_where(holder)))
+         Entry(short_name(holder.thread, LONGEST_NAME)), Entry(where_text(holder)))
         for holder in holders
     )
     notes = [f"{left_out} more caused shorter waits; --places shows more of them"] if left_out else []
@@ -301,7 +225,7 @@ def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: boo
     waited = (_time(row.waited), share) if gil else ()
     values = (Duration(row.seconds), _time(row.cpu), _time(row.run_queue), *waited,
               *(_time(contention[title]) for title in other), _time(row.idle))
-    return (Entry(_short_name(f"{row.process} {row.name}" if several else row.name)), *map(Entry, values))
+    return (Entry(short_name(f"{row.process} {row.name}" if several else row.name, LONGEST_NAME)), *map(Entry, values))
 
 
 def _time(seconds: float | None) -> Value:
@@ -321,23 +245,11 @@ def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> T
     columns = (Column(title="waited", key=True), Column(title="times"), Column(title="thread", key=True, align="left"),
                Column(title="for", align="left"), Column(title="where", align="left"))
     rows = tuple(
-        (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")), Entry(_short_name(place.thread or "")),
-         Entry(SHORTER.get(place.reason, place.what)), Entry(_where(place)))
+        (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")),
+         Entry(short_name(place.thread or "", LONGEST_NAME)),
+         Entry(SHORTER.get(place.reason, place.what)), Entry(where_text(place)))
         for place in places
     )
     notes = [f"{left_out} more waited less; --places shows more of them"] if left_out else []
     notes += ["there was no room for all places: some waits are missing here"] if lost else []
     return Table(title="Who waited for what, where", columns=columns, rows=rows, footnotes=tuple(notes))
-
-
-def _where(place: WaitPlace | Holder) -> str:
-    """Return file, line and function; a function that does not fit is shortened to its last name, or left out."""
-    at = file_line(place)
-    names = (place.function, place.function.rpartition(".")[2])
-    return next((f"{at} {name}" for name in names if len(at) + len(name) < LONGEST_PLACE), at)
-
-
-def _short_name(name: str) -> str:
-    """Return a name shortened in its middle: the workers of a pool differ at the end."""
-    half = LONGEST_NAME // 2 - 2
-    return name if len(name) <= LONGEST_NAME else f"{name[:half]}...{name[-half:]}"

@@ -1,0 +1,217 @@
+"""The answer in a few lines: who, where, what to do, of made-up records."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.commands.gil.report import answer_document
+from gilscope.toolkit.gil.answer import answer_lines, names_text
+from gilscope.toolkit.gil.bottleneck import Limiter
+from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.holders import Stopper
+from gilscope.toolkit.gil.recorder import Recording
+from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan, WaitReason
+from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
+from gilscope.toolkit.report.terminal import render
+from tests.gil.recorded import make_process, make_site, make_thread
+
+MOST_LINES = 12
+
+
+def diagnosed(*processes, ended=0):
+    return diagnose(["program.py"], Recording(ended=ended, wall=1.0, cpu=1.9, processes=processes))
+
+
+def line(found, label):
+    """Return the line of the answer that begins with `label`, or ""."""
+    return next((text for text in answer_lines(found) if text.startswith(label)), "")
+
+
+def stalling(*holds, seconds=1.0, run_queue=0.0):
+    """Return a process in which thread 2 has the GIL in `holds` while thread 1 waits, which else sleeps."""
+    lasted = [end - begin for begin, end in holds]
+    held = SpanTotal(len(holds), sum(lasted), max(lasted), 0.0)
+    threads = (
+        make_thread(1, [ThreadSpan(SpanKind.WAIT, *hold, 0, 1, 1, 2, 0) for hold in holds], name="beat", end=seconds,
+                    cpu=0.0, run_queue=run_queue),
+        make_thread(2, [ThreadSpan(SpanKind.HOLD, *hold, 1, 0, 0, None, 0) for hold in holds], name="work", end=seconds,
+                    cpu=0.0, run_queue=0.0))
+    return make_process(threads=threads, seconds=seconds,
+                        sites=(None, make_site(9, thread=2, held=held, caused=sum(lasted))))
+
+
+@pytest.mark.parametrize(("seconds", "what"), [
+    (1.0, Limiter.GIL),
+    (20.0, Limiter.IO),      # hardly longer for it, and yet it answers late
+])
+def test_who_stalls_a_thread_is_said_whatever_limits_the_program(seconds, what):
+    found = diagnosed(stalling((0.1, 0.22), (0.3, 0.42), (0.5, 0.6), (0.7, 0.71), seconds=seconds))
+    assert found.limit.what is what
+    assert line(found, "longest stall") == (
+        "longest stall: beat, 120 ms, 3 times, while work had the GIL at program.py:9 spin")
+    assert "program.py:9" in line(found, "do")
+
+
+TURNS = stalling(*((number / 50, number / 50 + 0.01) for number in range(50)))
+
+
+@pytest.mark.parametrize("process", [
+    TURNS,       # however many
+    stalling((0.1, 0.22), run_queue=0.8),       # a holder without a core
+])
+def test_turns_and_holders_without_a_core_are_no_stalls(process):
+    assert not line(diagnosed(process), "longest stall")
+
+
+def convoy(victims=3, waits=20, name="sender-{}"):
+    """Return a process in which `victims` threads wait a switch interval again and again behind one that computes."""
+    turn = 0.0051
+    computing = [ThreadSpan(SpanKind.HOLD, number * turn, number * turn + 0.005, 1, 0, 0, None, 0)
+                 for number in range(waits)]
+    threads = [make_thread(0, [], main=True, cpu=0.0), make_thread(1, computing, called="counter", cpu=0.1)]
+    for victim in range(victims):
+        spans = [span for number in range(waits) for span in (
+            ThreadSpan(SpanKind.WAIT, number * turn, number * turn + 0.005, 0, 1, 1, 2, 0),
+            ThreadSpan(SpanKind.HOLD, number * turn + 0.005, number * turn + 0.00501, 2, 0, 0, None, 0))]
+        threads.append(make_thread(2 + victim, spans, called=name.format(victim), end=waits * turn, cpu=0.0,
+                                   run_queue=0.0))
+    held = SpanTotal(waits, waits * 0.005, 0.005, 0.0)
+    sites = (None, make_site(6, held=held, caused=victims * held.seconds, function="count"), make_site(9, thread=2))
+    return make_process(sites=sites, threads=tuple(threads))
+
+
+def test_convoy_with_all_its_victims_is_one_line():
+    found = diagnosed(convoy())
+    assert len(found.convoys) == 3
+    assert line(found, "held by").startswith("held by: counter at program.py:6 count: 100 % of the waits")
+    told = [text for text in answer_lines(found) if "sender" in text]
+    assert told == [
+        "convoy: sender-0 to 2 got the GIL back only after a switch interval (5.00 ms), 60 times: 300 ms in all"]
+    assert "setswitchinterval" in line(found, "do")
+    assert "sender-0 to 11 got" in line(diagnosed(convoy(12)), "convoy")
+
+
+@pytest.mark.parametrize(("names", "text"), [
+    (["main"], "main"),
+    (["b-2", "main", "b-1", "b-0"], "b-0 to 2, main"),
+    (["Thread-1 (work2)", "Thread-2 (work2)", "Thread-3 (work2)"], "Thread-1 to 3 (work2)"),
+    (["thread 1: spin", "thread 2: spin"], "thread 1: spin, thread 2: spin"),
+    (["b-1", "b-2", "b-4", "b-5", "b-6"], "b-1, b-2, b-4 to 6"),
+    (["same", "same"], "same"),
+    ([f"{letter * 10}-x" for letter in "abcdef"], "aaaaaaaaaa-x, bbbbbbbbbb-x, cccccccccc-x and 3 more"),
+])
+def test_numbered_threads_are_named_as_a_range(names, text):
+    assert names_text(names) == text
+
+
+def waiting(reason, parked, *, free=False):
+    """Return a process of which a thread waits `parked` of its second; the main one waits for its end."""
+    total = SpanTotal(3, parked, parked, 0.0)
+    threads = (make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01,
+                           run_queue=0.0),
+               make_thread(1, [ThreadSpan(SpanKind.PARK, 0.0, parked, 1, 0, 0, None, 0)], called="teller",
+                           cpu=1 - parked, run_queue=0.0))
+    return make_process(threads=threads, sites=(None, make_site(14, reason, function="deposit", parked=total)),
+                        free_threaded=free, gil_used=not free)
+
+
+@pytest.mark.parametrize(("found", "what", "step"), [
+    (diagnosed(TURNS), Limiter.GIL, "do: `gilscope run MODULE:FUNCTION` compares"),
+    (diagnosed(make_process()), Limiter.GIL, "do: make the call at program.py:6 shorter"),
+    (diagnosed(waiting(WaitReason.LOCK, 0.5)), Limiter.LOCK, "do: hold the lock for a shorter time"),
+    (diagnosed(waiting(WaitReason.OBJECT, 0.5, free=True)), Limiter.OBJECT, "do: give each thread its own object"),
+    (diagnosed(waiting(WaitReason.WORLD, 0.5, free=True)), Limiter.PAUSES, "do: create fewer objects"),
+    (diagnosed(waiting(WaitReason.LOCK, 0.01)), Limiter.NOTHING, ""),
+    (diagnosed(waiting(WaitReason.LOCK, 0.01, free=True)), Limiter.NOTHING, "do: if it is slower than its cores allow"),
+    (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.95, run_queue=0.0),), sites=(None,))),
+     Limiter.NOTHING, "do: `gilscope run MODULE:FUNCTION` measures"),
+    (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),), sites=(None,))),
+     Limiter.CORES, "do: run it on a quiet machine"),
+    (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.0, run_queue=0.0),), sites=(None,))),
+     Limiter.IO, "do: use more threads, or asyncio"),
+])
+def test_each_limit_has_its_next_step(found, what, step):
+    assert found.limit.what is what
+    assert line(found, "do").startswith(step)
+    assert bool(line(found, "do")) == bool(step)
+    if what in {Limiter.LOCK, Limiter.OBJECT, Limiter.PAUSES}:
+        assert line(found, "waiting") == "waiting: teller, 500 ms in all"
+
+
+def test_who_stops_all_threads_is_named_where_that_limits_them():
+    stopper = Stopper(thread="main", place=CodeLine("/home/me/program.py", 8, "collect"), seconds=0.5, longest=0.2)
+    found = diagnosed(waiting(WaitReason.WORLD, 0.5, free=True))
+    assert line(replace(found, stoppers=(stopper,)), "stopped by") == (
+        "stopped by: main at program.py:8 collect, up to 200 ms at a time")
+    found = diagnosed(waiting(WaitReason.LOCK, 0.5, free=True))
+    assert not line(replace(found, stoppers=(stopper,)), "stopped by")
+
+
+def elsewhere(**changes):
+    values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "walls": (0.5,), "cpu": 1.0, "ratio": 2.0,
+              "refused": None, "busy": False}
+    values["walls"] = (changes.get("wall", 0.5),)
+    return WithoutGil(**{**values, **changes})
+
+
+@pytest.mark.parametrize(("there", "said"), [
+    (elsewhere(), "On 3.13t, without the GIL, it was 2.0 times as fast: 500 ms instead of 1.00 s, one run each."),
+    (elsewhere(walls=(0.48, 0.5, 0.5)), "500 ms instead of 1.00 s, 3 runs there."),
+    (elsewhere(wall=1.9, walls=(0.085, 1.9, 2.7), ratio=0.5),
+     "it took 85.0 ms to 2.70 s in 3 runs, instead of 1.00 s: runs differ too much for one number."),
+    (elsewhere(version="3.15.0", build="3.15t"),
+     "On 3.15t (3.15.0, not 3.13.1), without the GIL, it was 2.0 times as fast"),
+    (elsewhere(version="3.13.15", ratio=1.01, wall=0.99), "On 3.13t (3.13.15, not 3.13.1): 990 ms instead of 1.00 s"),
+    *((elsewhere(version=version), "On 3.13t, without the GIL") for version in ("3.13.1+", "3.13.1rc1+dev")),
+    (elsewhere(wall=1.0, walls=(0.9, 1.0, 1.2), ratio=1.0), "runs differ too much for one number."),
+    (elsewhere(ratio=0.5, wall=2.0), "it took 2.0 times as long: 2.00 s instead of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99), "On 3.13t: 990 ms instead of 1.00 s (1 run): no gain."),
+    (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
+    (elsewhere(ratio=None, wall=None, walls=(), refused="it was ended there after 20 s"),
+     "The gain on 3.13t is unknown: it was ended there after 20 s."),
+])
+def test_what_the_free_threaded_build_gives_is_said_and_doubted(there, said):
+    found = replace(diagnosed(make_process()), elsewhere=there)
+    lines = answer_lines(found)
+    (gain,) = (text for text in lines if there.build in text and not text.startswith("do: "))
+    assert said in gain
+    faster = there.ratio is None or (min(there.walls) < 1 and there.ratio != 1.01)   # or not known to be none
+    assert found.limit.what is Limiter.GIL
+    # It does not blame the GIL where the program was not faster without it, and sends nobody there then.
+    assert lines[0].startswith("The GIL limits it: " if faster else "No run without the GIL was shorter")
+    clearly = there.ratio == 2.0 and not there.busy and max(there.walls) < 1
+    assert bool(line(found, f"do: use {there.build}")) == clearly
+
+
+def longer(process, **changes):
+    """Return the process with the longest names that fit a line, and the worst that can be said of each."""
+    names = (f"ThreadPoolExecutor-0_{letter}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
+    threads = tuple(replace(thread, called=next(names)) for thread in process.threads)
+    inner = {"file": "/usr/lib/python3.13/json/decoder_of_many_things.py", "line": 1361}
+    caller = CodeLine("/home/me/a_module_with_a_long_name.py", 1234, "LongClassName.some_long_method")
+    sites = tuple(site and replace(site, **inner, function="JSONDecoder.raw_decode_of_it", caller=caller)
+                  for site in process.sites)
+    return replace(process, threads=threads, sites=sites, **changes)
+
+
+GAIN = elsewhere(build="3.14t", version="3.14.0", wall=2.0, walls=(0.9, 2.0, 2.1), ratio=0.5, busy=True)
+STALLED = stalling((0.1, 0.22), (0.3, 0.42))
+
+
+@pytest.mark.parametrize("process", [
+    make_process(), longer(make_process()), convoy(), longer(convoy(20)), STALLED, longer(STALLED),
+    longer(waiting(WaitReason.LOCK, 0.5)), longer(waiting(WaitReason.OBJECT, 0.5, free=True)),
+    longer(STALLED, ended=False), longer(make_process(), threads_lost=3),
+])
+def test_answer_is_at_most_twelve_lines_and_begins_with_what_limits(process):
+    found = replace(diagnosed(process), elsewhere=GAIN, queued_share=0.5)
+    if not process.ended:
+        unfinished = tuple(replace(thread, ended=False, unfinished=(kind, 0.1), unfinished_at=1)
+                           for thread, kind in zip(process.threads, (SpanKind.WAIT, SpanKind.HOLD), strict=True))
+        found = diagnosed(replace(process, threads=unfinished), ended=-9)
+        assert found.last_seen
+    told = render(answer_document(found)).splitlines()
+    assert len(told) <= MOST_LINES, "\n".join(told)
+    assert max(map(len, told)) <= 100
+    assert any(word in told[0] for word in ("limits it", "without the GIL was shorter", "It "))
+    assert told[-1].endswith("all of it: gilscope gil --full ...")
