@@ -53,6 +53,7 @@ def test_who_stalls_a_thread_is_said_whatever_limits_the_program(seconds, what):
 
 
 TURNS = stalling(*((number / 50, number / 50 + 0.01) for number in range(50)))
+ONE_LONG_TURN = stalling(*((number / 50, number / 50 + 0.01) for number in range(45)), (0.91, 0.97))
 
 
 @pytest.mark.parametrize("process", [
@@ -117,6 +118,7 @@ def waiting(reason, parked, *, free=False):
 
 @pytest.mark.parametrize(("found", "what", "step"), [
     (diagnosed(TURNS), Limiter.GIL, "do: `gilscope run MODULE:FUNCTION` compares"),
+    (diagnosed(ONE_LONG_TURN), Limiter.GIL, "do: `gilscope run MODULE:FUNCTION` compares"),
     (diagnosed(make_process()), Limiter.GIL, "do: make the call at program.py:6 shorter"),
     (diagnosed(waiting(WaitReason.LOCK, 0.5)), Limiter.LOCK, "do: hold the lock for a shorter time"),
     (diagnosed(waiting(WaitReason.OBJECT, 0.5, free=True)), Limiter.OBJECT, "do: give each thread its own object"),
@@ -166,6 +168,7 @@ def elsewhere(**changes):
     (elsewhere(wall=1.0, walls=(0.9, 1.0, 1.2), ratio=1.0), "runs differ too much for one number."),
     (elsewhere(ratio=0.5, wall=2.0), "it took 2.0 times as long: 2.00 s instead of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99), "On 3.13t: 990 ms instead of 1.00 s (1 run): no gain."),
+    (elsewhere(busy=True), "3.13t, without the GIL, it was 2.0 times as fast"),
     (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
     (elsewhere(ratio=None, wall=None, walls=(), refused="it was ended there after 20 s"),
      "The gain on 3.13t is unknown: it was ended there after 20 s."),

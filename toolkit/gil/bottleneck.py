@@ -133,8 +133,8 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
 
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
     worst = holders[0] if holders else None
-    return Limit(what=Limiter.GIL, share=share, thread=worst and worst.thread,
-                 place=worst and CodeLine(worst.file, worst.line, worst.function), queued=0.0,
+    return Limit(what=Limiter.GIL, share=share, thread=worst.thread if worst else None,
+                 place=CodeLine(worst.file, worst.line, worst.function) if worst else None, queued=0.0,
                  sentence=f"{GIL_LIMITS}threads that wanted it waited {percent(share)} of their non-idle time.")
 
 
