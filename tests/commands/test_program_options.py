@@ -49,6 +49,7 @@ def folder(tmp_path):
     (["prog"], "no script 'prog'; did you mean prog.py?"),
     (["shop.orders"], "no script 'shop.orders'; to run a module, write `gilscope COMMAND -m shop.orders`"),
     (["shop:total"], "`gilscope run shop:total` measures a function, and `gilscope COMMAND -m shop` runs its module"),
+    (["prog.py:total"], "`gilscope run prog:total` measures a function, and `gilscope COMMAND prog.py` runs the file"),
     (["empty"], "'empty' is a folder without __main__.py"),
     (["-m", ""], "write the name of a module"),
 ])

@@ -20,6 +20,7 @@ from tests.patience import PATIENCE
     (("compare", "a", "b", "--mod", "x,y"), "unrecognized arguments: --mod"),
     (("experiment", "run", "countdown", "--smok"), "did you mean --smoke?"),
     (("race", "--note", "x.py"), "did you mean --notes?"),
+    (("run", "-m", "app"), "`run` and `scale` measure MODULE:FUNCTION"),
     (("doctor", "--nothing-like-it"), "unrecognized arguments: --nothing-like-it; `gilscope doctor --help`"),
 ])
 def test_unknown_option_is_told_with_the_one_that_may_be_meant(words, said):

@@ -79,6 +79,8 @@ class CommandParser(Parser):
         """Return a hint at the option that resembles an unknown one."""
         from difflib import get_close_matches  # noqa: PLC0415 - every command imports this module
 
+        if "-m" in words:
+            return "; `run` and `scale` measure MODULE:FUNCTION, `race` and `gil` run -m MODULE"
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         likely = (get_close_matches(option, self._option_string_actions, n=1) for option in options)
         meant = next(filter(None, likely), None)

@@ -109,9 +109,12 @@ def _script(path: str, args: Sequence[str]) -> ProgramTarget:
 
 def form_of_name(command: str, name: str) -> str:
     """Return how `command` runs what `name` may be, which is no script: a module, a function; "" if it is neither."""
-    module, colon, _ = name.partition(":")
+    module, colon, function = name.partition(":")
     if os.path.isfile(f"{name}.py"):
         return f"; did you mean {name}.py?"
+    if colon and os.path.isfile(module):
+        name = f"{os.path.basename(module).removesuffix('.py')}:{function}"
+        return f"; `gilscope run {name}` measures a function, and `gilscope {command} {module}` runs the file"
     if not all(part.isidentifier() for part in module.split(".")) or module.endswith(".py"):
         return ""
     if colon:
