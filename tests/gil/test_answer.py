@@ -87,7 +87,7 @@ def test_convoy_with_all_its_victims_is_one_line():
     assert line(found, "held by").startswith("held by: counter at program.py:6 count: 100 % of the waits")
     told = [text for text in answer_lines(found) if "sender" in text]
     assert told == [
-        "convoy: sender-0 to 2 got the GIL back only after a switch interval (5.00 ms), 60 times: 300 ms in all"]
+        "convoy: sender-0 to 2 got the GIL back only after a switch interval (5.00 ms), 60 times: 300 ms"]
     assert "setswitchinterval" in line(found, "do")
     assert "sender-0 to 11 got" in line(diagnosed(convoy(12)), "convoy")
 

@@ -40,7 +40,7 @@ ADVICE = {
 }
 ONE_THREAD = "`gilscope run MODULE:FUNCTION` measures what several workers would gain"
 # What waits do not show: threads that count references to one object slow each other down, and none of them waits.
-SHARING = "if it is slower than its cores allow, `gilscope scale MODULE:FUNCTION` names the object in the way"
+SHARING = "if it is slower than its cores allow, `gilscope scale MODULE:FUNCTION` names the object"
 _NUMBERED = re.compile(r"(.*\D)?(\d+)( \(.*\)|: .*)?")
 
 
@@ -107,7 +107,7 @@ def _convoy_text(convoys: Sequence[Convoy]) -> str:
     """Return the threads in a convoy, all in one text, with the waits of all of them."""
     return (f"convoy: {names_text((each.thread for each in convoys), ROOM_OF_VICTIMS)} got the GIL back only after a "
             f"switch interval ({format_seconds(convoys[0].interval)}), {sum(each.waits for each in convoys):,} times: "
-            f"{format_seconds(sum(each.waited for each in convoys))} in all")
+            f"{format_seconds(sum(each.waited for each in convoys))}")
 
 
 def _waiting_text(found: Diagnosis) -> str:
