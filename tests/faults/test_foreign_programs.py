@@ -179,7 +179,7 @@ def check_page(file):
 def test_gil(folder):
     if reason := preload.unavailable():
         pytest.skip(reason)
-    code, out, err = call(folder, "gil", "--trace", "t.json", "--html", "g.html", program(folder))
+    code, out, err = call(folder, "gil", "--full", "--trace", "t.json", "--html", "g.html", program(folder))
     assert (code, out) == (0, "")
     assert "Where each thread's time went" in err
     assert not is_safe(err)
