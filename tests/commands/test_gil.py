@@ -282,7 +282,7 @@ def test_report_reads_as_it_should():
 
 
 def test_help_and_page_tell_the_same_needs(capsys):
-    needs = "Linux with glibc, and gilscope's wheel or a C compiler."
+    needs = "Linux with glibc, and gilscope's wheel or a C compiler"
     with pytest.raises(SystemExit):
         cli.main(["gil", "--help"])
     assert needs in " ".join(capsys.readouterr().out.split())
