@@ -38,7 +38,7 @@ def closed(schema):
 
 def check(values):
     text = json.dumps(values, allow_nan=False)   # no NaN, no Infinity: other languages cannot read them
-    name = re.fullmatch(r"gilscope/(\w+)/1", values["schema"])[1]
+    name = re.fullmatch(r"gilscope/(\w+)/\d+", values["schema"])[1]
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     jsonschema.validate(json.loads(text), closed(schema), cls=jsonschema.Draft202012Validator)
     return json.loads(text)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import RunListing
 
 RUN = "gilscope/run/1"
-COMPARE = "gilscope/compare/1"
+COMPARE = "gilscope/compare/2"
 RUNS = "gilscope/runs/1"
 _BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
           "pgo", "lto", "allocator")

@@ -5,6 +5,5 @@ processes, pooled over all cells) and `ratios` (estimate, confidence intervals, 
 that contains the fastest), `interim_looks` (cells that need more rounds) and `noise_floor` (the A/A arms check the
 rest).  `noise` is made of `arm_scales` (arms that err unlike the others), `class_rounds` (what rounds do to one class
 of arms) and `serial_correlation`; `outliers` and `two_levels` find what robust estimates hide.  `paired` does all of it
-for arms with one number per process, `unpaired` and `common_shift` compare arms of two separate runs, and `hosts` pools
-comparisons of several hosts.
+for arms with one number per process, and `unpaired` and `common_shift` compare arms of two separate runs.
 """

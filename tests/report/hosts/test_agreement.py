@@ -1,4 +1,4 @@
-"""Every ratio on each host, what they say together, and on which hosts a word holds."""
+"""Every ratio on each host, and on which hosts a word holds."""
 
 import dataclasses
 import re
@@ -12,17 +12,17 @@ from gilscope.toolkit.report.hosts.agreement import (
     AbsentRatio,
     agreement,
     hosts_contrasts,
-    hosts_tables,
+    hosts_speedups,
     measured_host,
 )
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
-from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
-from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE, names_text
+from gilscope.toolkit.report.hosts.document import hosts_document
+from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE, agreement_text, names_text
 from gilscope.toolkit.report.provenance import WITHOUT_PGO
 from gilscope.toolkit.report.table import build_tables, compare_builds
 from tests.conformance.builds import ROOT
-from tests.fakes import RunMaker, make_build, make_run
+from tests.fakes import RunMaker, make_build
 from tests.report.hosts.made_up import HOSTS, STATES, across, cell, contrast, host_run
 from tests.report.test_golden import GOLDEN, check
 
@@ -40,22 +40,20 @@ def banners(document):
 
 
 def rows_of(hosts, build="3.14"):
-    return {row.cell.runner: row.over for table in hosts_tables(hosts) if table.build == build for row in table.rows}
+    return {each.sample.runner: each for each in hosts_speedups(hosts) if each.sample.build == build}
 
 
 def test_host_says_of_itself_what_its_own_report_says(hosts):
     (table,) = build_tables(host_run("host-2"))
     own = {result.cell: result.speedup for row in table.rows for result in row.results if result.speedup}
-    found = {row.cell: row.over.by["host-2"] for each in hosts_tables(hosts) for row in each.rows}
+    found = {each.sample: each.by["host-2"] for each in hosts_speedups(hosts)}
     assert found == own
 
 
-def test_cell_that_a_host_lacks_is_pooled_of_the_others(hosts):
+def test_cell_that_a_host_lacks_says_why(hosts):
     over = rows_of(hosts)["subinterpreters"]
     assert list(over.by) == ["host-1", "host-2", "host-4"]
     assert over.lacking == {"host-3": AbsentRatio(reason="starved", short="starved")}
-    assert over.pooled.effects.hosts == 3
-    assert over.pooled.comparison.lo < 1.8 < over.pooled.comparison.hi
 
 
 def test_host_with_more_cores_has_more_workers():
@@ -66,11 +64,11 @@ def test_host_with_more_cores_has_more_workers():
             for workers in counts:
                 maker.measure(cell(runner, workers, "3.14"), 1.0 / workers)
     found = {"small": small.run(("3.14",)), "large": large.run(("3.14",))}
-    (table,) = hosts_tables([measured_host(name, run) for name, run in found.items()])
-    assert [(row.cell.runner, row.cell.workers, list(row.over.by)) for row in table.rows] == [
+    ratios = hosts_speedups([measured_host(name, run) for name, run in found.items()])
+    assert [(each.sample.runner, each.sample.workers, list(each.by)) for each in ratios] == [
         ("threads", 2, ["small", "large"]), ("threads", 4, ["large"]),
         ("subinterpreters", 2, ["small", "large"]), ("subinterpreters", 4, ["large"])]
-    assert table.rows[1].over.lacking == {"small": ABSENT}
+    assert ratios[1].lacking == {"small": ABSENT}
 
 
 def test_what_no_build_can_run_has_no_row(hosts):
@@ -104,20 +102,10 @@ def test_agreement(words, word, holds, others, changes):
 def test_small_difference_does_not_contradict_none():
     def found(*ratios):
         (each,) = hosts_contrasts({f"host-{k}": [contrast(ratio)] for k, ratio in enumerate(ratios)})
-        return each.over.agreement
+        return each.agreement
 
     assert (found(0.98, 1.0).word, found(0.98, 1.0).changes) == ("same", False)
     assert (found(0.98, 0.985).word, found(0.9, 1.0).changes) == ("slower", True)
-
-
-def test_what_one_host_alone_has_makes_nothing_less_sure():
-    def words(*others):
-        own = [contrast(1.5), *others]
-        each, *_ = hosts_contrasts({"host-1": own, "host-2": [contrast(1.5)], "host-3": [contrast(1.52)]})
-        return each.over.pooled.comparison.verdict_interval
-
-    alone = [dataclasses.replace(contrast(1.2), sample=cell("asyncio", workers, "3.14")) for workers in range(2, 9)]
-    assert words(*alone) == words()
 
 
 def test_report(hosts):
@@ -129,14 +117,8 @@ def test_report(hosts):
 def test_table_explained_is_one_of_that_report():
     page = (ROOT / "docs" / "reading-a-table.md").read_text()
     blocks = re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    (shown,) = [each for each in blocks if "all hosts" in each]
+    (shown,) = [each for each in blocks if "host-1" in each]
     assert shown in (GOLDEN / "hosts-100.txt").read_text()
-
-
-def test_overview_begins_as_the_report(hosts):
-    whole, short = (render("night", hosts, STATES) for render in (hosts_document, hosts_overview))
-    assert short.sections[:-1] == whole.sections[:len(short.sections) - 1]
-    assert short.sections[-2].title == "In short"
 
 
 def test_many_hosts_have_no_column_each(hosts):
@@ -211,22 +193,19 @@ def test_footnotes_and_warnings_of_a_host_stand_in_the_report_over_hosts():
     run = dataclasses.replace(run, looks=1, measurements=(*others, last))
     hosts = [measured_host("host-1", run), measured_host("host-4", other)]
     document = hosts_document("night", hosts)
-    own = [each for each in document.sections if isinstance(each, Table) and each.title == "On each host"]
-    marks = {(table.rows[i][0].value, number): entry.marks for number, table in enumerate(own[:2])
-             for i in range(len(table.rows)) for entry in [table.rows[i][2]]}
-    assert marks["threads", 0]
-    assert marks["subinterpreters", 0] == ()
-    assert marks["threads", 1]
-    assert own[0].footnotes[0].startswith(slow)
-    assert own[1].footnotes[0].startswith(f"the baseline: {slow}")
-    assert not any(slow in table.footnotes[mark - 1] for table in own[:2] for row in table.rows
-                   for mark in row[3].marks)
+    table = next(each for each in document.sections if isinstance(each, Table) and each.title.startswith("Speed-up"))
+    said = {(row[1].value, row[2].value, host): [table.footnotes[mark - 1] for mark in entry.marks]
+            for row in table.rows for host, entry in zip(("host-1", "host-4"), row[4:], strict=True)}
+    assert said["3.14", "threads", "host-1"][0].startswith(slow)
+    assert said["3.14", "subinterpreters", "host-1"] == []
+    assert said["3.14t", "threads", "host-1"][0].startswith(f"the baseline: {slow}")
+    assert not any(slow in text for (_, _, host), texts in said.items() if host == "host-4" for text in texts)
     text = terminal.render(document, width=200)
     assert "host-1: cells with a clear answer got fewer rounds than open ones: 4 to 8" in text
-    assert "WARNING: no build was compiled with profile-guided optimization" in text
+    assert "WARNING: these builds have no profile-guided optimization" in text
     notes = hosts_values("night", hosts)["notes"]
     assert any(each.startswith("host-1: cells with a clear answer") for each in notes)
-    assert any(each.startswith("no build was compiled with profile-guided") for each in notes)
+    assert any(each.startswith("these builds have no profile-guided") for each in notes)
 
 
 def flagged(run, cells):
@@ -244,15 +223,6 @@ def test_host_whose_values_are_gone_is_said(hosts):
     assert said == "host-1: finished, and the values are gone or cannot be read"
 
 
-def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
-    document = hosts_document("two", [measured_host(f"host-{seed}", make_run(seed=seed)) for seed in (1, 2)])
-    (said,) = [section.items for section in document.sections if isinstance(section, Lines)
-               and section.title == "In short"]
-    assert "sleep (startup) on 3.14t: unknown, since serial has no number on any host." in said
-    (cost,) = [line for line in said if line.startswith("Cost of these builds of 3.14t against those of 3.14")]
-    assert "one thread): primes +4.0 %" in cost
-
-
 @pytest.mark.parametrize(("rounds", "rest"), [
     (8, "."), (1, "; host-1 and host-2 cannot tell for some models.")])
 def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
@@ -267,41 +237,32 @@ def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
     assert said[0] == f"primes on 3.14: no model is significantly faster than serial on any host{rest}"
 
 
-def test_one_host_has_no_spread_and_its_own_words(hosts):
-    over = rows_of(hosts[:1])["subinterpreters"]
-    assert over.pooled is None
-    assert over.agreement.word == "faster"
+def test_one_host_shows_nothing_about_others(hosts):
     text = terminal.render(hosts_document("night", hosts[:1], STATES))
     assert "nothing shows whether any holds elsewhere" in text
 
 
-def test_two_runs_of_a_fleet(hosts):
-    contrasts = across(0.9)
-    found = {(each.contrast.sample.runner, each.contrast.sample.build): each for each in contrasts}
-    slower = found["free-threaded", "3.14t"]
-    assert slower.over.pooled.comparison.lo < 0.9 < slower.over.pooled.comparison.hi
-    assert slower.over.agreement.word == "slower"
-    assert found["serial", "3.14"].contrast.comparison.significance() == "not significant"
-    document = hosts_comparison("after against night", contrasts, [*HOSTS], baseline="night", sample="after")
+def test_two_runs_of_a_fleet():
+    ratios = across(0.9)
+    found = {(each.sample.runner, each.sample.build): each for each in ratios}
+    assert found["free-threaded", "3.14t"].agreement.word == "slower"
+    assert set(found["subinterpreters", "3.14"].lacking) == {"host-3"}
+    document = hosts_comparison("after against night", ratios, [*HOSTS], baseline="night", sample="after")
     check("hosts-compare.txt", terminal.render(document))
-    assert hosts_in_short(contrasts) == list(document.sections[-1].items)
+    assert hosts_in_short(ratios) == list(document.sections[-1].items)
 
 
 @pytest.mark.parametrize(("margin", "word"), [(0.03, "cannot tell"), (0.2, "same")])
 def test_margin_is_that_of_the_words(margin, word):
-    contrasts = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)}, margin=margin)
-    document = hosts_comparison("t", contrasts, ["host-0"], baseline="a", sample="b", margin=margin)
-    (table,) = [each for each in document.sections if isinstance(each, Table) and each.columns[-1].title == "holds"]
-    assert (table.rows[0][3].value.word, table.rows[0][5].value) == (word, f"{word} on 3 of 3")
-    assert f"every difference above {margin * 100:g} % is excluded" in terminal.render(document)
+    (found,) = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)}, margin=margin)
+    assert (found.agreement.word, found.agreement.holds) == (word, ("host-0", "host-1", "host-2"))
 
 
-def test_builds_of_a_fleet_are_paired_on_each_host(hosts):
+def test_builds_of_a_fleet_are_compared_on_each_host():
     own = {name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}
-    (found,) = [each for each in hosts_contrasts(own) if each.contrast.sample.runner == "serial"]
-    assert found.over.by == {
+    (found,) = [each for each in hosts_contrasts(own) if each.sample.runner == "serial"]
+    assert found.by == {
         name: next(each.comparison for each in own[name] if each.sample.runner == "serial") for name in HOSTS}
-    assert found.over.pooled.comparison.ratio == pytest.approx(0.40 / 0.42, rel=0.01)
 
 
 @pytest.mark.parametrize(("names", "text"), [
@@ -310,9 +271,9 @@ def test_names(names, text):
     assert names_text(names) == text
 
 
-def test_closing_sentences_count_what_holds(hosts):
-    (said,) = [section.items for section in hosts_document("night", hosts, STATES).sections
-               if isinstance(section, Lines) and section.title == "In short"]
-    counted = next(line for line in said if line.startswith("Of "))
-    numbers = [int(each) for each in re.findall(r"\d+", counted)]
-    assert numbers[0] == sum(numbers[1:]) == 7
+def test_one_sentence_says_whether_hosts_agree(hosts):
+    said = agreement_text(hosts_speedups(hosts), "speed-up")
+    assert said.startswith("Of 7 speed-ups on more than one host, hosts agree on 5 and differ on 2: asyncio (2 tasks "
+                           "in flight) of primes on 3.14 is faster on host-1, host-3 and host-4 and slower on host-2;")
+    assert agreement_text(hosts_speedups(hosts[2:]), "speed-up") == (
+        "Of 6 speed-ups on more than one host, hosts agree on 6.")

@@ -6,11 +6,11 @@ import datetime
 import pytest
 
 from gilscope.toolkit.model import Failure, Note
-from gilscope.toolkit.report.hosts.agreement import hosts_tables, measured_host
+from gilscope.toolkit.report.hosts.agreement import hosts_speedups, measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
-from gilscope.toolkit.report.run_document import overview_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.terminal import render
 from tests.report.hosts.made_up import STATES, cell, host_run
 from tests.report.hosts.test_agreement import banners
@@ -101,11 +101,9 @@ def test_notes_of_both_are_kept_once():
 
 def test_one_machine_counts_once():
     hosts = [measured_host(ONE.name, merged(), ONE.hosts), measured_host("host-4", host_run("host-4"))]
-    rows = {row.cell: row.over for table in hosts_tables(hosts) for row in table.rows}
-    over = rows[cell("subinterpreters", 2, "3.14")]
-    assert set(over.by) == {"host-1+host-2", "host-4"}
-    assert over.pooled.effects.hosts == 2
-    assert len(over.agreement.holds) == 2
+    (found,) = [each for each in hosts_speedups(hosts) if each.sample == cell("subinterpreters", 2, "3.14")]
+    assert set(found.by) == {"host-1+host-2", "host-4"}
+    assert len(found.agreement.holds) == 2
     found = hosts_document("night", hosts, [state for state in STATES if state.name in {"host-1", "host-2", "host-4"}])
     (said,) = banners(found)
     assert said.endswith("host-1 and host-2 are one machine: their rounds are counted together, as those of one host")
@@ -121,6 +119,6 @@ def test_json_says_which_hosts_are_counted_as_one():
 
 def test_command_for_more_rounds_is_that_of_the_fleet():
     run = dataclasses.replace(merge_runs(ONE, [(name, host_run(name, rounds=4)) for name in ONE.hosts]), label="night")
-    text = " ".join(render(overview_document(run), width=400).split())
+    text = " ".join(render(run_document(run), width=400).split())
     assert "gilscope run --resume night --rounds " in text
     assert " --fleet ADDRESS`" in text

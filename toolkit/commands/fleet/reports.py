@@ -15,9 +15,9 @@ from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.report.as_json import run_values
-from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host
+from gilscope.toolkit.report.hosts.agreement import measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
-from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
+from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.site.sources import find_sources
@@ -37,12 +37,11 @@ from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Document
-    from gilscope.toolkit.report.hosts.agreement import HostsContrast, MeasuredHost
-    from gilscope.toolkit.report.table import Contrast
+    from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 
 MORE = 2   # hosts: one alone is no fleet
 
@@ -229,43 +228,14 @@ def publish_hosts(runs: HostRuns, target: Path) -> int:
     return runs.failed
 
 
-def reported(runs: HostRuns) -> tuple[Document, Callable[[], dict[str, Any]]]:
-    """Return the report of several hosts, and a function that returns its values."""
-    if runs.is_one_machine:
-        run = runs.merged()
-        return run_document(run), lambda: run_values(run)
-    return _over_hosts(runs, runs.measured())
-
-
-def _over_hosts(runs: HostRuns, hosts: Sequence[MeasuredHost]) -> tuple[Document, Callable[[], dict[str, Any]]]:
-    return (hosts_document(runs.label, hosts, runs.states),
-            lambda: hosts_values(runs.label, hosts, runs.states))
-
-
 def finished(runs: HostRuns) -> tuple[Document, Document, Callable[[], dict[str, Any]]]:
-    """Return the overview of a run on several hosts, its report, and a function that returns its values."""
+    """Return the answer of several hosts, their report, and a function that returns its values."""
     if runs.is_one_machine:
         run = runs.merged()
         return answer_document(run), run_document(run), lambda: run_values(run)
     hosts = runs.measured()
-    return (hosts_overview(runs.label, hosts, runs.states), *_over_hosts(runs, hosts))
-
-
-def contrasted(
-    machines: Iterable[tuple[MachineHosts, Run]], compare: Callable[[MachineHosts, Run], Sequence[Contrast]],
-    margin: float,
-) -> tuple[HostsContrast, ...]:
-    """Return comparisons of cells over all hosts.
-
-    Args:
-        machines: Each machine with its run.
-        compare: Returns the comparisons of one machine.
-        margin: Differences up to this share are called 'same'.
-    """
-    by, looks = {}, 0
-    for machine, run in machines:
-        by[machine.name], looks = compare(machine, run), max(looks, run.looks)
-    return hosts_contrasts(by, looks, margin)
+    document = hosts_document(runs.label, hosts, runs.states)
+    return document, document, lambda: hosts_values(runs.label, hosts, runs.states)
 
 
 def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:

@@ -1,1 +1,1 @@
-"""Runs of several hosts as one report, with the host as an axis.  `stats.hosts` has what they say together."""
+"""Runs of several hosts as one report, with the hosts side by side."""

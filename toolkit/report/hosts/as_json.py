@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, ends, finite, in_short, made
-from gilscope.toolkit.report.hosts.agreement import hosts_tables, judge_pooled
+from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, finite, in_short, made
+from gilscope.toolkit.report.hosts.agreement import hosts_speedups
 from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document, stopping_lines
 from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
 from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.report.hosts.agreement import HostsComparison, HostsContrast, MeasuredHost
-    from gilscope.toolkit.stats.hosts import PooledRatio
+    from gilscope.toolkit.report.hosts.agreement import HostsRatio, MeasuredHost
+    from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.store import Host
 
-HOSTS = "gilscope/hosts/1"
+HOSTS = "gilscope/hosts/2"
 
 
 def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> dict[str, Any]:
@@ -30,54 +30,43 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
         "notes": [*(banner.text for banner in warnings(hosts, states)), *stopping_lines(hosts)],
         "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),
-        "cells": [
-            {**cell_values(row.cell), "over": over_values(row.over)}
-            for table in hosts_tables(hosts) for row in table.rows
-        ],
+        "cells": [{**cell_values(each.sample), "over": over_values(each)} for each in hosts_speedups(hosts)],
         "build_ratios": [
-            {**cell_values(each.contrast.sample), "against": each.contrast.baseline.build,
-             "clock": each.contrast.clock, "over": over_values(each.over)}
-            for each in build_contrasts(hosts)
+            {**cell_values(each.sample), "against": each.contrast.baseline.build, "clock": each.contrast.clock,
+             "over": over_values(each)}
+            for each in build_contrasts(hosts) if each.contrast is not None
         ],
         "in_short": in_short(hosts_document(label, hosts, states)),
     })
     return values
 
 
-def over_values(over: HostsComparison, margin: float = MARGIN) -> dict[str, Any]:
-    """Return one ratio on each host, what they say together, and on which it holds."""
-    agreement = over.agreement
+def over_values(ratio: HostsRatio) -> dict[str, Any]:
+    """Return one ratio on each host, and on which its verdict holds."""
+    agreement = ratio.agreement
     return {
         "hosts": {
-            **{name: {"ratio": comparison(each, margin), "reason": None,
-                      "notes": [note.text for note in over.notes.get(name, ())]} for name, each in over.by.items()},
-            **{name: {"ratio": None, "reason": absent.reason, "notes": []} for name, absent in over.lacking.items()},
+            **{name: {"ratio": comparison(each), "reason": None,
+                      "notes": [note.text for note in ratio.notes.get(name, ())]} for name, each in ratio.by.items()},
+            **{name: {"ratio": None, "reason": absent.reason, "notes": []} for name, absent in ratio.lacking.items()},
         },
-        "pooled": None if over.pooled is None else _pooled(over.pooled, margin),
         "verdict": agreement.word, "holds_on": list(agreement.holds),
         "others": {str(word): list(names) for word, names in agreement.others.items()},
     }
 
 
-def hosts_compare_values(contrasts: Sequence[HostsContrast], *, margin: float, **more: Any) -> dict[str, Any]:
-    """Return the report of a comparison of cells on several hosts; the arguments are those of `compare_values`."""
-    values = compare_values([each.contrast for each in contrasts], margin=margin, **more)
-    for cell, each in zip(values["cells"], contrasts, strict=True):
-        cell["over"] = finite(over_values(each.over, margin))
-        if cell["ratio"]:
-            cell["ratio"]["rounds_to_tell"] = None   # more hosts would help, not more rounds
-    return values
+def hosts_compare_values(by: Mapping[str, Sequence[Contrast]], **more: Any) -> dict[str, Any]:
+    """Return the report of a comparison of cells on several hosts, each cell with its host.
 
-
-def _pooled(pooled: PooledRatio, margin: float) -> dict[str, Any]:
-    ratio = pooled.comparison
-    (lo, hi), (least, most), (first, last) = map(ends, ((ratio.lo, ratio.hi), ratio.between, pooled.next_host))
-    return {
-        "ratio": ratio.ratio, "lo": lo, "hi": hi, "confidence": ratio.confidence, "floor": ratio.floor,
-        "hosts": pooled.effects.hosts, "between_hosts": pooled.between,
-        "next_host": {"lo": first, "hi": last}, "between": {"lo": least, "hi": most},
-        "verdict": judge_pooled(pooled, margin),
-    }
+    Args:
+        by: The contrasts of each host.
+        more: The other arguments of `compare_values`.
+    """
+    values = compare_values([each for contrasts in by.values() for each in contrasts], **more)
+    hosts = [host for host, contrasts in by.items() for _ in contrasts]
+    for cell, host in zip(values["cells"], hosts, strict=True):
+        cell["host"] = host
+    return values | {"shifts": []}   # those of the hosts are in the notes
 
 
 def _hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Hosts of a fleet on one machine: their rounds become those of one host before anything is counted or pooled."""
+"""Hosts of a fleet on one machine: their rounds become those of one host before anything is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of comparisons over hosts, and the table of the hosts themselves."""
+"""The table of ratios with hosts side by side, and the table of the hosts themselves."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
+from gilscope.toolkit.report.comparison import workload_text
+from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Table
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text, next_text, spread_text
+from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text
 from gilscope.toolkit.store import marks_of_hosts, unknown_machines
 from gilscope.toolkit.units import counted, format_bytes
 
@@ -16,59 +17,53 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Machine
-    from gilscope.toolkit.report.hosts.agreement import HostsComparison, MeasuredHost
+    from gilscope.toolkit.report.hosts.agreement import HostsRatio, MeasuredHost
     from gilscope.toolkit.store import Host
 
 _WORK = ("size", "user")    # the parts of a selection that change the work
 BESIDE = 8    # the most hosts that get a column each; JSON always has all of them
+KEYS = (Column(title="workload", key=True, align="left"), Column(title="build", key=True, align="left"),
+        Column(title="model", key=True, align="left"), Column(title="N", key=True))
 
 
-def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequence[str], HostsComparison]],
-                hosts: Sequence[str], margin: float | None = None) -> list[Table]:
-    """Return the table of comparisons over all hosts and, if there are few hosts, one with a column for each.
+def side_by_side(title: str, ratios: Sequence[HostsRatio], hosts: Sequence[str]) -> Table:
+    """Return a table of ratios with a column for each host; of many hosts, the number of those with each verdict.
 
     Args:
-        title: The title of the first table.
-        keys: The columns that identify a row.
-        rows: The texts of the key columns, and the comparison, of each row.
+        title: The title of the table.
+        ratios: The ratios, one for each row.
         hosts: The names of all hosts, in order.
-        margin: A difference up to this share counts as none; with it, the table has a column for the verdict and none
-            for the next host.  None: the default margin.
     """
-    parts = ("spread", "next host") if margin is None else ("verdict", "spread")
-    columns = (*keys, Column(title="all hosts"), *(Column(title=part) for part in parts),
-               Column(title="holds", align="left"))
-    beside, notes = len(hosts) <= BESIDE, Footnotes()
-    entries = tuple(
-        (*map(Entry, names), *_together(over, margin, () if beside else _marks_of_all(over, notes)),
-         Entry(holds_text(over))) for names, over in rows)
-    together = Table(title=title, columns=columns, rows=entries, footnotes=notes.texts())
-    if not beside:
-        return [together]
-    own = tuple((*map(Entry, names), *(_on(over, host, notes) for host in hosts)) for names, over in rows)
-    return [together, Table(
-        title="On each host", columns=(*keys, *(Column(title=host, align="left", source=host) for host in hosts)),
-        rows=own, footnotes=notes.texts())]
+    notes = Footnotes()
+    if len(hosts) <= BESIDE:
+        columns = tuple(Column(title=host, align="left", source=host) for host in hosts)
+        rows = [(*_key(each), *(_on(each, host, notes) for host in hosts)) for each in ratios]
+    else:
+        columns = (Column(title="hosts", align="left"),)
+        rows = [(*_key(each), Entry(holds_text(each), _marks_of_all(each, notes))) for each in ratios]
+    return Table(title=title, columns=(*KEYS, *columns), rows=tuple(rows), footnotes=notes.texts())
 
 
-def _marks_of_all(over: HostsComparison, notes: Footnotes) -> tuple[int, ...]:
+def _key(ratio: HostsRatio) -> tuple[Entry, ...]:
+    cell = ratio.sample
+    other = cell if ratio.contrast is None else ratio.contrast.baseline
+    return (Entry(workload_text(cell)), Entry(_against(cell.build, other.build)),
+            Entry(_against(cell.runner, other.runner)), Entry(str(cell.workers)))
+
+
+def _against(name: str, other: str) -> str:
+    return name if name == other else f"{name} vs {other}"
+
+
+def _marks_of_all(ratio: HostsRatio, notes: Footnotes) -> tuple[int, ...]:
     """Return the marks of the footnotes of all hosts, where these have no column each."""
-    return notes.marks(f"{host}: {note.text}" for host, own in over.notes.items() for note in own)
+    return notes.marks(f"{host}: {note.text}" for host, own in ratio.notes.items() for note in own)
 
 
-def _together(over: HostsComparison, margin: float | None, marks: tuple[int, ...]) -> tuple[Entry, ...]:
-    if over.pooled is None:
-        return Entry("-", marks), Entry(), Entry()
-    spread, comparison = Entry(spread_text(over.pooled)), over.pooled.comparison
-    if margin is None:
-        return Entry(RatioValue(comparison), marks), spread, Entry(next_text(over.pooled))
-    return Entry(Interval(comparison), marks), Entry(VerdictWord(comparison.verdict(margin))), spread
-
-
-def _on(over: HostsComparison, host: str, notes: Footnotes) -> Entry:
-    if host not in over.by:
-        return Entry(over.lacking[host].short)
-    return Entry(GainValue(over.by[host]), notes.marks(note.text for note in over.notes.get(host, ())))
+def _on(ratio: HostsRatio, host: str, notes: Footnotes) -> Entry:
+    if host not in ratio.by:
+        return Entry(ratio.lacking[host].short)
+    return Entry(GainValue(ratio.by[host]), notes.marks(note.text for note in ratio.notes.get(host, ())))
 
 
 def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Table:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import SHOWN_SPREAD, ratio_number
+from gilscope.toolkit.report.advice_sentences import counts_text
+from gilscope.toolkit.report.comparison import workload_text
+from gilscope.toolkit.report.wording import SHOWN_SPREAD
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import list_text, percent
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.report.hosts.agreement import HostsComparison
-    from gilscope.toolkit.stats.hosts import PooledRatio
+    from gilscope.toolkit.report.hosts.agreement import HostsRatio
 
 NAMED = 4   # hosts by name; of more their number, with the first ones
 
-ALL = ("all hosts: the mean over hosts like these with its 95 % interval (random effects, which include the variation "
-       "between hosts). Verdicts use wider intervals, which hold for all cells at once: two or three hosts seldom "
-       "suffice.")
-SPREAD = ("spread: the standard deviation of the hosts' own ratios, without their noise; none: noise suffices to "
-          "explain the differences.")
-NEXT = "next host: the range of the ratio on one more such host, with 95 % probability."
-HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
 PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
                "machine.")
-EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: a gain above "
-        f"{MARGIN * 100:g} % is excluded; ?: no verdict, the range that is not excluded.")
+EACH = (f"±: 95 % interval where wider than {SHOWN_SPREAD * 100:g} %; none: a gain above {MARGIN * 100:g} % is "
+        "excluded; ?: no verdict, the range that is not excluded.")
 
 
 def names_text(names: Sequence[str]) -> str:
@@ -48,34 +41,36 @@ def cautions_of_all(by_name: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
     return [text if len(those) == len(names) else f"{names_text(those)}: {text}" for text, those in found.items()]
 
 
-def holds_text(over: HostsComparison) -> str:
+def holds_text(ratio: HostsRatio) -> str:
     """Return "faster on 3 of 4; same on host-3; starved on host-5"."""
-    parts = [words_text(over)] if over.by else []
+    agreement = ratio.agreement
+    parts = [f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}"] if ratio.by else []
+    parts += [f"{len(hosts)} cannot tell" if word == SpeedVerdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
+              for word, hosts in agreement.others.items()]
     reasons: dict[str, list[str]] = {}
-    for host, absent in over.lacking.items():
+    for host, absent in ratio.lacking.items():
         reasons.setdefault(absent.short, []).append(host)
     return "; ".join([*parts, *(f"{why} on {names_text(hosts)}" for why, hosts in reasons.items())])
 
 
-def words_text(over: HostsComparison) -> str:
-    """Return the words of the hosts that have a number: "faster on 3 of 5; same on host-3; 1 cannot tell"."""
-    agreement = over.agreement
-    others = [f"{len(hosts)} cannot tell" if word == SpeedVerdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
-              for word, hosts in agreement.others.items()]
-    return "; ".join([f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}", *others])
+def agreement_text(ratios: Iterable[HostsRatio], noun: str) -> str:
+    """Return whether hosts agree, in one sentence; `noun`: what the ratios are, such as "speed-up"."""
+    known = [each for each in ratios if each.agreement.hosts > 1]
+    if not known:
+        return f"No {noun} is known on more than one host, so nothing shows whether any holds elsewhere."
+    changing = [each for each in known if each.agreement.changes]
+    open_ = sum(each.agreement.word == SpeedVerdict.CANNOT_TELL for each in known)
+    parts = [f"agree on {len(known) - len(changing) - open_}",
+             f"cannot tell {open_}" if open_ else "",
+             f"differ on {len(changing)}: {'; '.join(map(_change_text, changing[:NAMED]))}" if changing else ""]
+    more = "; ..." if len(changing) > NAMED else ""
+    return f"Of {counted(len(known), noun)} on more than one host, hosts {list_text(filter(None, parts))}{more}."
 
 
-def spread_text(pooled: PooledRatio) -> str:
-    """Return by how much hosts differ: "4 %", "none"."""
-    return percent(pooled.between) if pooled.effects.between else "none"
-
-
-def next_text(pooled: PooledRatio) -> str:
-    """Return the prediction interval of the next host: "[1.70, 2.05]"; "" if it excludes nothing."""
-    lo, hi = pooled.next_host
-    return f"[{ratio_number(lo)}, {ratio_number(hi)}]" if lo > 0 and isfinite(hi) else ""
-
-
-def changing_text(hosts_by_word: Mapping[str, Collection[str]]) -> str:
-    """Return "faster on host-1 and host-2, slower on host-3"."""
-    return ", ".join(f"{word} on {names_text([*hosts])}" for word, hosts in hosts_by_word.items())
+def _change_text(ratio: HostsRatio) -> str:
+    """Return "asyncio (2 workers) of primes on 3.14 is faster on host-1 and slower on host-2"."""
+    cell, agreement = ratio.sample, ratio.agreement
+    words = [f"{word} on {names_text(hosts)}" for word, hosts in ((agreement.word, agreement.holds),
+             *agreement.others.items()) if word != SpeedVerdict.CANNOT_TELL]
+    counts = counts_text(cell.runner, [cell.workers])
+    return f"{cell.runner} ({counts}) of {workload_text(cell)} on {cell.build} is {list_text(words)}"

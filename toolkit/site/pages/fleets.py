@@ -1,4 +1,4 @@
-"""Runs on several hosts: what `gilscope report LABEL` says of all of them together."""
+"""Runs on several hosts: what `gilscope report LABEL` prints, hosts side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.sources import LoadedRun
     from gilscope.toolkit.store import Host
 
-FEWEST = 2   # machines: one says nothing over machines
+FEWEST = 2   # machines that can stand side by side
 
 
 def fleet_values(known: Sequence[LoadedRun], files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
