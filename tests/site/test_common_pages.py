@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables
@@ -22,6 +22,7 @@ from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.pages.compare import compare_values, compared_builds
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
+from gilscope.toolkit.site.pages.run import run_title
 from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
 from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
@@ -66,7 +67,7 @@ def all_pages(text):
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
-        "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
+        "home.html": home_values(runs, KINDS, 1) | {
             "experiments": [entry], "citation": text,
             "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets,
             "scaling": shown([entry_of(each) for each in answers])} | around,
@@ -74,7 +75,7 @@ def all_pages(text):
         "scale-answer.html": answer_page(answers[0]) | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
-        "compare.html": compare_values([(each, compared_builds(ratios, files)) for each, ratios in pairs]) | around,
+        "compare.html": compare_values([(each, compared_builds(ratios)) for each, ratios in pairs]) | around,
         "experiments.html": {"experiments": [entry]} | around,
         "fleet.html": {"document": [], "sources": [{"label": text, "page": "x.html", "files": files}]} | around,
     }
@@ -122,7 +123,7 @@ def test_every_common_page_with_ratios_says_how_early_stopping_biases_them(runs)
     series, group = follow(both), next(iter(workload_pages(both)))
     around = page_values("t", "d")
     pages = {
-        "home.html": beside(home_values(both, {each.id: [] for each in both}, KINDS, series=series)) | {
+        "home.html": beside(home_values(both, KINDS, series=series)) | {
             "experiments": [{"title": "t", "link": "x.html", "finding": "see `gilscope experiment`"}]},
         "history.html": history_values(both, series) | around,
         "history-workload.html": workload_values(group, both, series, {}) | around,
@@ -140,24 +141,21 @@ def turned(result):
     return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
 
 
-def test_warnings_come_first_and_say_of_which_run(runs):
-    values = home_values(runs, {each.id: [] for each in runs}, KINDS, 2)
+def test_warnings_say_of_which_run(runs):
+    values = home_values(runs, KINDS, 2)
     texts = [each["text"] for each in values["warnings"]]
     assert texts[0] == "2 runs could not be read and are left out."
     assert "run1 and run2: a note" in texts
     assert any("cells failed" in each for each in texts)
-    page = rendered("home.html", beside(values))
-    assert page.index("Before you read a number") < page.index("At a glance")
 
 
 def test_older_runs_that_disagree_are_told_first(runs):
     first, second = runs
     slower = changed(second, turned)
-    said = {each.id: [] for each in runs}
-    warnings = home_values(runs, said, KINDS, 0, follow(runs))["warnings"]
+    warnings = home_values(runs, KINDS, 0, follow(runs))["warnings"]
     assert not any("differ significantly" in each["text"] for each in warnings)
     several = [first, slower]
-    (found,) = [each for each in home_values(several, said, KINDS, 0, follow(several))["warnings"]
+    (found,) = [each for each in home_values(several, KINDS, 0, follow(several))["warnings"]
                 if "differ significantly" in each["text"]]
     # On 3.14 that is 2 and 4 workers of primes (8 are starved, 1 is equal) and 1 and 2 of sleep, if they are clear.
     assert found["text"].startswith("here: runs differ significantly in ")
@@ -170,38 +168,43 @@ def test_warnings_of_runs_of_one_label_name_the_machine(runs):
     first, second = runs
     there = dataclasses.replace(second, planned=dataclasses.replace(second.planned, host="there"),
                                 run=dataclasses.replace(second.run, label="run1"))
-    texts = [each["text"] for each in home_values([first, there], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    texts = [each["text"] for each in home_values([first, there], KINDS)["warnings"]]
     assert len(set(texts)) == len(texts)
     assert "run1 (here) and run1 (there): a note" in texts
     again = dataclasses.replace(there, planned=dataclasses.replace(there.planned, host="here"))
-    texts = [each["text"] for each in home_values([first, again], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    texts = [each["text"] for each in home_values([first, again], KINDS)["warnings"]]
     assert "run1 (here, 2026-11-11 12:00) and run1 (here, 2026-11-12 12:00): a note" in texts
 
 
 def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
-    (host,) = home_values(runs, {each.id: ["said"] for each in runs}, KINDS)["hosts"]
-    assert [each["label"] for each in host["answers"]] == ["run2"]
+    (host,) = home_values(runs, KINDS)["hosts"]
     assert host["builds"] == ["3.13", "3.14", "3.14t"]
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
 
 
-def test_first_page_names_the_runs_of_which_it_shows_nothing_and_says_that_the_newest_is_shown(runs):
-    values = home_values(runs, {each.id: ["said"] for each in runs}, KINDS, 0, follow(runs))
-    (host,) = values["hosts"]
-    assert [each["label"] for each in host["earlier"]] == ["run1"]
-    text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
-    assert "the newest with a number is shown, here and in the table" in text
-    assert "Runs that are the newest nowhere, so not among the answers: run1 (2026-11-11)." in text
-    assert "The axis is logarithmic: equal distances are equal factors" in text
-    (alone,) = home_values(runs[1:], {runs[1].id: []}, KINDS, 0, follow(runs[1:]))["hosts"]
-    assert (alone["earlier"], alone["repeated"]) == ([], [])
+def test_first_page_has_no_sentence_before_its_picture_and_its_labels_end_between_words(runs):
+    page = rendered("home.html", beside(home_values([dataclasses.replace(runs[1], tables=tuple(
+        dataclasses.replace(table, workload="own:perfect_numbers") for table in runs[1].tables))], KINDS)))
+    before, _, rest = page.partition('<table class="glance">')
+    assert "<p" not in before.partition("</defs>")[2]
+    assert "own:perfect_<wbr>numbers" in rest
+    assert page.index("How to read it") > page.index("</table>")
+
+
+@pytest.mark.parametrize(("names", "title"), [
+    (["primes", "sleep"], "primes, sleep on 3.13, 3.14 and 3.14t"),
+    (list("abcdef"), "a, b, c, d and 2 more on 3.13, 3.14 and 3.14t"), ([], "nothing on 3.13, 3.14 and 3.14t")])
+def test_run_is_titled_by_what_it_measured(runs, names, title):
+    cell = runs[0].tables[0].rows[0].results[0].cell
+    run = dataclasses.replace(runs[0].run, cells=tuple(dataclasses.replace(cell, workload=each) for each in names))
+    assert run_title(run) == title
 
 
 def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
     first, second = runs
-    agreeing, differing = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))
+    agreeing, differing = (home_values(each, KINDS, 0, follow(each))
                            for each in (runs, [first, changed(second, turned)]))
     shared = sum(len(each.results) > 1 and not each.of_builds for each in follow(runs))
     assert shared > 10
@@ -228,7 +231,7 @@ def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agr
 
     first, second = runs
     faster = changed(second, shifted)
-    same, moved = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))["hosts"][0]["repeated"][0]
+    same, moved = (home_values(each, KINDS, 0, follow(each))["hosts"][0]["repeated"][0]
                    for each in ([first, dataclasses.replace(first, planned=second.planned)], [first, faster]))
     assert "do not overlap" not in same["text"]
     assert int(re.search(r"; the 95 % intervals of (\d+) do not overlap\.", moved["text"])[1]) > 5
@@ -244,14 +247,14 @@ def test_first_page_does_not_call_it_agreement_that_no_run_can_tell(runs):
     first, second = runs
     for known, said in (([changed(each, unsure) for each in runs], "have no verdict in any."),
                         ([changed(first, unsure), second], "have a verdict in some and none in others")):
-        text = home_values(known, {each.id: [] for each in runs}, KINDS, 0, follow(known))[
+        text = home_values(known, KINDS, 0, follow(known))[
             "hosts"][0]["repeated"][0]["text"]
         assert said in text
         assert "the same verdict" not in text
 
 
 def test_first_page_says_of_ratios_of_builds_too_whether_runs_agree(runs):
-    values = home_values(runs, {each.id: [] for each in runs}, KINDS, 0, follow(runs))
+    values = home_values(runs, KINDS, 0, follow(runs))
     speedups, of_builds = values["hosts"][0]["repeated"]
     costs = [each for each in follow(runs) if each.of_builds and len(each.results) > 1]
     assert costs
@@ -271,52 +274,17 @@ def test_first_page_names_every_model_to_use(runs):
 
     tables = tuple(dataclasses.replace(table, advice=tuple(map(also_processes, table.advice)))
                    for table in runs[1].tables)
-    (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: ["said"]}, KINDS)["hosts"]
+    (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], KINDS)["hosts"]
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     names = re.sub(r" [\d.]+x( ±\d+ %)?", "", primes["places"][2]["answer"])
     assert names.endswith("subinterpreters or processes-fork")
     assert primes["places"][2]["answer"].count("x") == 2, "each model has a number of its own"
 
 
-def test_first_sentences_name_all_models_that_are_among_the_best(runs):
-    def also_processes(advice):
-        return dataclasses.replace(advice, options=(*advice.options, *(
-            dataclasses.replace(each, cell=dataclasses.replace(each.cell, runner="processes-fork"),
-                                speedup=dataclasses.replace(each.speedup, ratio=9.0))
-            for each in advice.options)))
-
-    tables = tuple(dataclasses.replace(table, advice=tuple(map(also_processes, table.advice)))
-                   for table in runs[1].tables)
-    answers = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: []}, KINDS)["answers"]
-    free = next(each for each in answers if each.startswith("On 3.14t, "))
-    assert "the best models were measured" in free
-    assert "x to 9.00x as fast as serial (95 % intervals " in free
-    assert free.endswith("x) in 1 workload, in one session: subinterpreters and processes-fork.")
-    assert answers[-1].startswith("Best: faster than serial, and no measured model is significantly faster")
-
-
-def test_first_sentences_count_only_the_workloads_in_which_a_model_was_measured(runs):
-    def with_asyncio_once(place, advice):
-        more = tuple(dataclasses.replace(advice.measured[0], runner="asyncio") for _ in range(not place))
-        options = tuple(dataclasses.replace(each, cell=dataclasses.replace(each.cell, runner="asyncio"))
-                        for each in advice.options[:1]) if not place else ()
-        return dataclasses.replace(advice, measured=(*advice.measured, *more), options=(*advice.options, *options))
-
-    (table,) = [each for each in runs[1].tables if each.phase is Phase.STEADY]
-    tables = tuple(
-        dataclasses.replace(table, workload=f"primes{place}", advice=tuple(
-            with_asyncio_once(place, each) for each in table.advice)) for place in range(3))
-    answers = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: []}, KINDS)["answers"]
-    free = next(each for each in answers if each.startswith("On 3.14t, "))
-    assert "subinterpreters in 3 of 3" in free
-    assert free.endswith("and asyncio in 1 of 1.")
-    assert '"In 4 of 5": of the 5 workloads in which this model was measured.' in answers[-1]
-
-
 def test_first_page_has_the_warnings_of_its_runs_reports(runs):
     first, second = (dataclasses.replace(each, cautions=texts) for each, texts in zip(
         runs, (("no build has PGO",), ("no build has PGO", "it was busy")), strict=True))
-    values = home_values([first, second], {each.id: [] for each in runs}, KINDS)
+    values = home_values([first, second], KINDS)
     texts = [each["text"] for each in values["warnings"]]
     assert "run1 and run2: no build has PGO" in texts
     assert "run2: it was busy" in texts
@@ -335,26 +303,26 @@ def advised(of, **changes):
 def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
     cell = runs[1].tables[0].rows[0].results[0].cell
     only = advised(runs[1], closest=None, shown=(), open=tuple(OpenCell(cell=cell, why=why) for why in whys))
-    (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
+    (host,) = home_values([only], KINDS)["hosts"]
     assert {place["answer"] for row in host["rows"] for place in row["places"]
             if "baseline" not in place["answer"] and ":" not in place["answer"]} == {said}
 
 
 def test_first_page_says_which_gain_is_excluded_where_no_model_is_faster(runs):
     only = advised(runs[1], open=(), most=1.0712)
-    (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
+    (host,) = home_values([only], KINDS)["hosts"]
     assert "no measured model is faster than serial by more than 8 %" in {
         place["answer"] for row in host["rows"] for place in row["places"]}
 
 
 def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
-    missing = home_values(runs, {each.id: [] for each in runs}, {**KINDS, "shared_list": "contention"})["missing"]
+    missing = home_values(runs, {**KINDS, "shared_list": "contention"})["missing"]
     assert "Work of the kind native, mixed and contention: " in " ".join(missing)
     assert "The results of 3.12, 3.13t, 3.15 and 3.15t: " in " ".join(missing)
 
 
 def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(runs):
-    missing = " ".join(home_values(runs, {each.id: [] for each in runs}, {**KINDS, "json_roundtrip": "cpu"})["missing"])
+    missing = " ".join(home_values(runs, {**KINDS, "json_roundtrip": "cpu"})["missing"])
     assert "json_roundtrip. `gilscope run NAME` measures it" in missing
     assert "`gilscope run MODULE:FUNCTION --payloads MODULE:NAME`" in missing
     assert "`gilscope evaluate PROJECT`" in missing
@@ -367,14 +335,14 @@ def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(run
 def test_first_page_says_which_numbers_of_workers_are_missing_however_many_were_measured(runs, cores, said):
     several = [dataclasses.replace(each, run=dataclasses.replace(each.run, machine=dataclasses.replace(
         each.run.machine, cores=cores))) for each in runs]
-    first, *_ = home_values(several, {each.id: [] for each in runs}, KINDS)["missing"]
+    first, *_ = home_values(several, KINDS)["missing"]
     assert first == f"The gain of more than 8 workers: {said}"
 
 
 def test_first_page_counts_ones_own_function_as_work_of_its_kind(runs):
     assert runs[0].tables[0].workload == "primes"   # it computes, and stands for a function of somebody's own
     kinds = {"noop": "cpu", "regex": "cpu", "shared_list": "contention"}
-    (text,) = [each for each in home_values(runs, {each.id: [] for each in runs}, kinds)["missing"]
+    (text,) = [each for each in home_values(runs, kinds)["missing"]
                if each.startswith("Work of the kind")]
     assert text == "Work of the kind contention: `gilscope run shared_list` measures an example of each."
 

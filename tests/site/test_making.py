@@ -296,16 +296,6 @@ def test_site_of_experiments_alone_says_what_could_not_be_read(tmp_path):
     assert "1 run could not be read and is left out." in pages_of(tmp_path / "site")["index.html"].text
 
 
-def test_first_page_begins_with_the_answer_for_the_newest_version(site):
-    page = pages_of(site)["index.html"]
-    answer, _, rest = " ".join(page.text.split()).partition("What CPython's concurrency models gain")
-    # The server's run is the newest: one workload.
-    assert re.search(r"On 3\.14, the best models? (was|were) measured [\d.]+x (to [\d.]+x )?as fast as serial \(95 % "
-                     r"intervals? [\d.]+x to [\d.]+x\) in 1 workload, in one session: subinterpreters", answer)
-    assert "On 3.14t, the best models were measured" in answer
-    assert "At a glance" in rest
-
-
 def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
     shutil.copytree(EXAMPLE / "own-function", tmp_path / "bad")
     (tmp_path / "bad" / "3.14.json").write_text("{")

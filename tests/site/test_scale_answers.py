@@ -144,7 +144,6 @@ def test_answers_alone_make_a_site_without_the_pages_of_runs(tmp_path):
     pages = pages_of(out)
     assert set(pages) == {"index.html", "scale.html", "scale-app-work.html"}
     text = words(pages["index.html"].text)
-    assert "Which functions scale over threads: 1 answer on 3.14t, 3.15t, 2026-11-27." in text
     assert "1 answer of gilscope" in text
     assert "All runs" not in text
 

@@ -40,9 +40,8 @@ class RunPart:
     """A run whose own page was written, with what the common pages show of it; or why it has none."""
 
     run: LoadedRun | None = None
-    in_short: list[str] = field(default_factory=list)
-    compared: list[list[dict[str, Any]]] = field(default_factory=list)   # its builds, pair by pair
-    files: dict[str, str] = field(default_factory=dict)              # of pyperf, by build, as a page finds them
+    compared: list[dict[str, Any]] = field(default_factory=list)   # its builds, pair by pair
+    files: dict[str, str] = field(default_factory=dict)            # of pyperf, by build, as a page finds them
     problem: str = ""
 
 
@@ -122,8 +121,7 @@ class CommonPage:
 
 
 def _home(content: SiteContent) -> Mapping[str, Any]:
-    in_short = {name: part.in_short for name, part in content.parts.items()}
-    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series,
+    return home_values(content.runs, content.kinds, content.unreadable, content.series,
                        lost_answers=content.lost_answers) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
         "scaling": shown([entry_of(each) for each in content.answers]),
@@ -146,8 +144,8 @@ def _workloads(content: SiteContent) -> Iterator[SitePage]:
 
 def _fleets(content: SiteContent) -> Iterator[SitePage]:
     for each in content.fleets:
-        yield SitePage(file=each["page"], template="fleet.html", values=each, title=f"{each['label']} over all hosts",
-                       description="What several hosts show together.")
+        yield SitePage(file=each["page"], template="fleet.html", values=each, title=f"{each['label']} on all hosts",
+                       description="What several hosts measured, side by side.")
 
 
 def _answers(content: SiteContent) -> Iterator[SitePage]:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.publish import without_traces, write_files
-from gilscope.toolkit.report.advice_sentences import advice_lines
-from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.common_pages import RunPart, SitePart, navigation
 from gilscope.toolkit.site.pages.compare import compared_builds
 from gilscope.toolkit.site.pages.run import run_page
@@ -118,6 +116,4 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
                       page=loaded.page)
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
-    in_short = [*advice_lines(loaded.tables), *closing_lines(loaded.tables, run)]
-    return RunPart(run=loaded, in_short=in_short, compared=compared_builds(ratios, data), files=data,
-                   problem="; ".join(loaded.problems))
+    return RunPart(run=loaded, compared=compared_builds(ratios), files=data, problem="; ".join(loaded.problems))

@@ -13,21 +13,17 @@ from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.site.page_values import document_values, shown
+from gilscope.toolkit.site.pages.run import run_title
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.site.sources import LoadedRun
 
 
-def compared_builds(ratios: Ratios, files: Mapping[str, str]) -> list[list[dict[str, Any]]]:
-    """Return the comparison of each pair of builds of a run, as sections.
-
-    Args:
-        ratios: Those of the run with its values.
-        files: Where the page finds the pyperf file of each build.
-    """
+def compared_builds(ratios: Ratios) -> list[dict[str, Any]]:
+    """Return the comparison of each pair of builds of a run: its title, its sections, how to read it."""
     run = ratios.index.run
     found = []
     for first, second in build_pairs(run.builds):
@@ -35,9 +31,10 @@ def compared_builds(ratios: Ratios, files: Mapping[str, str]) -> list[list[dict[
         document = comparison_document(
             f"{second.label} against {first.label}", compare_builds(run, first.label, second.label, noise=ratios),
             baseline=first.label, sample=second.label, notes=notes, remarks=filter(None, [stopping_text(run)]))
-        sections = document_values(with_scope(document, scope_text(run)), files)
-        # The page and the run have headings above it.
-        found.append([{**each, "level": each["level"] + 2} if each["kind"] == "heading" else each for each in sections])
+        heading, *sections = document_values(with_scope(document, scope_text(run)))
+        legend = [each for each in sections if each["kind"] == "lines" and not each["title"]]
+        found.append({"title": heading["text"], "sections": [each for each in sections if each not in legend],
+                      "legend": [text for each in legend for text in each["items"]]})
     return found
 
 
@@ -48,6 +45,5 @@ def compare_values(compared: Sequence[tuple[LoadedRun, Sequence[Any]]]) -> dict[
         compared: All runs, the oldest first, each with what `compared_builds` returned.
     """
     newest = {loaded.host: (loaded, pairs) for loaded, pairs in compared if pairs}
-    return {"runs": [{**shown({"label": loaded.run.label, "link": loaded.page, "host": loaded.host,
-                               "day": loaded.run.started[:10]}), "pairs": pairs}
-                     for loaded, pairs in newest.values()]}
+    return {"runs": [shown({"title": run_title(each.run), "label": each.run.label, "link": each.page, "host": each.host,
+                            "day": each.run.started[:10]}) | {"pairs": pairs} for each, pairs in newest.values()]}

@@ -1,27 +1,24 @@
-"""The first page: warnings, the results in pictures and sentences, and the questions that they leave open."""
+"""The first page: what to use, by workload and build; warnings, and the questions that the results leave open."""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.versions import LABELS
 from gilscope.toolkit.concurrency_models import find_model
-from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.sessions import scope_of_runs
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import beside, gain_text, or_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import beside, gain_text, or_text
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
-from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.site.pages.run import kind_of, run_title
 from gilscope.toolkit.site.style import legend, shapes
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, format_bytes, inflect, list_text
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
     from gilscope.toolkit.site.sources import LoadedRun
 
-ROOM = 4   # workloads that the line of a run names
 MANY = 4   # workers: the least that the suggested command goes up to
 NOTHING = "noop"   # measures dispatch alone: like no real program
 EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds like real programs; the others isolate one effect
@@ -46,14 +42,13 @@ _WHY: dict[Doubt, str] = {
 
 
 def home_values(
-    known: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
-    series: Sequence[HistorySeries] = (), *, lost_answers: int = 0,
+    known: Sequence[LoadedRun], kinds: Mapping[str, str], lost: int = 0, series: Sequence[HistorySeries] = (), *,
+    lost_answers: int = 0,
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
     Args:
         known: All runs, the oldest first.
-        in_short: The sentences of each run by its id.
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
@@ -61,12 +56,12 @@ def home_values(
     """
     runs = [each for each in known if not each.is_experiment]
     names = run_names(runs)
-    hosts = [_host(name, found, in_short, kinds) | {
+    hosts = [_host(name, found, kinds) | {
         "repeated": list(_repeated([each for each in series if each.host == name], names))}
         for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "answers": list(_answers(runs)), "warnings": [
+        "warnings": [
             *_lost(lost, "run"), *_lost(lost_answers, "answer of gilscope scale", "answers of gilscope scale"),
             *_warnings(known), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
@@ -74,53 +69,6 @@ def home_values(
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
         "shapes": shapes(),
     })
-
-
-def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    """Yield a sentence on the best models for each build of the newest version, on the machine with the newest run."""
-    if not runs:
-        return
-    latest = newest(places([each for each in runs if each.host == runs[-1].host]))
-    answered = [place for place in latest.values() if place.advice.options and place.table.phase is Phase.STEADY]
-    builds = in_order(place.build for place in answered)
-    version = builds[-1].removesuffix("t") if builds else ""
-    for build in (label for label in builds if label.removesuffix("t") == version):
-        here = [place for place in answered if place.build.label == build]
-        models = Counter(model for place in here for model in dict.fromkeys(
-            each.cell.runner for each in place.advice.options))
-        tried = Counter(model for place in here for model in dict.fromkeys(
-            cell.runner for cell in place.advice.measured))
-        counts = [(model, times, tried[model]) for model, times in models.most_common()]
-        yield _answer_text(build, here, counts, runs[-1].run.baseline)
-    if answered:
-        yield (f"Best: faster than {runs[-1].run.baseline}, and no measured model is significantly faster; a workload "
-               'may have several best models. "In 4 of 5": of the 5 workloads in which this model was measured.')
-
-
-def _answer_text(
-    build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int, int]], baseline: str,
-) -> str:
-    """Return a sentence with the gains of a build's best models.
-
-    Args:
-        build: The build.
-        here: Its workloads.
-        models: Each model with the numbers of workloads in which it is among the best, and in which it was measured.
-        baseline: What they are compared with.
-    """
-    gains = [each.speedup for place in here for each in place.advice.options]
-    ends = [end for gain in gains for end in (gain.lo, gain.hi) if isfinite(gain.hi)]
-    intervals = f" (95 % {'interval' if len(gains) == 1 else 'intervals'} {_times_text(ends)})" if ends else ""
-    were = "models were" if len(models) > 1 or len(here) > 1 else "model was"
-    counts = [f"{model} in {times} of {tried}" if len(here) > 1 else model for model, times, tried in models]
-    return (f"On {build}, the best {were} measured {_times_text([each.ratio for each in gains])} as fast as {baseline}"
-            f"{intervals} in {counted(len(here), 'workload')}, {scope_of_runs([each.loaded.run for each in here])}: "
-            f"{list_text(counts)}.")
-
-
-def _times_text(ratios: Sequence[float]) -> str:
-    """Return "1.59x to 2.14x"."""
-    return range_text(ratios, lambda ratio: f"{ratio_number(ratio)}x")
 
 
 def _lost(count: int, *words: str) -> Iterator[dict[str, str]]:
@@ -210,9 +158,7 @@ def _differing(several: Sequence[HistorySeries], names: Mapping[str, str]) -> It
             yield f"{title_text(each.results[-1].table)}: {each.name}: {said}."
 
 
-def _host(
-    name: str, runs: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str],
-) -> dict[str, Any]:
+def _host(name: str, runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dict[str, Any]:
     latest = newest(places(runs))
     tables = {group: place.table for (group, _), place in latest.items()}
     machine = runs[-1].run.machine
@@ -220,16 +166,10 @@ def _host(
     builds = in_order(place.build for place in latest.values())
     scale = ratio_scale([each for place in latest.values() for option in place.advice.shown
                          for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
-    speaking = {place.loaded.id for place in latest.values()}
     return {
         "name": name, "builds": builds, "axis": glance_axis(scale),
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
         "dates": _dates(runs),
-        "answers": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page,
-                     "builds": [build.label for build in each.run.builds], "lines": list(in_short[each.id])}
-                    for each in reversed(runs) if each.id in speaking],
-        "earlier": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page}
-                    for each in reversed(runs) if each.id not in speaking],
         "rows": [{"kind": kind, "title": title, "places": [
             _place(latest.get((group, build)), title, build, scale) for build in builds]}
             for kind, group, title in sorted_by_kind(tables, kinds)],
@@ -272,13 +212,9 @@ def _dates(runs: Sequence[LoadedRun]) -> str:
 
 def _run(loaded: LoadedRun) -> dict[str, Any]:
     run = loaded.run
-    names = list(dict.fromkeys(cell.workload for cell in run.cells))
-    more = [f"{len(names) - ROOM} more"] if len(names) > ROOM else []
-    workloads = list_text([*names[:ROOM], *more] or ["-"])
-    what = f"experiment, {run.options.get('effort')}" if loaded.is_experiment else workloads
     started = datetime.fromisoformat(run.started)
-    return {"label": run.label, "link": loaded.page, "host": loaded.host, "started": started.strftime("%Y-%m-%d %H:%M"),
-            "builds": ", ".join(build.label for build in run.builds), "what": what,
+    return {"title": run_title(run), "label": run.label, "link": loaded.page, "host": loaded.host,
+            "started": started.strftime("%Y-%m-%d %H:%M"),
             "rounds": run.rounds_done, "planned": run.rounds_planned, "status": status_text(run)}
 
 

@@ -24,6 +24,7 @@ from gilscope.toolkit.site.page_values import document_values, page_values, sect
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
 
+ROOM = 4           # workloads that a title names
 LEAST_COUNTS = 2   # numbers of workers, for a picture of how a model scales
 PLOTTED = 0.1      # no ratio of a picture is taken for less
 
@@ -58,12 +60,12 @@ def run_page(
     index = Index(run)
     observations = {each.cell: each.observations for each in run.measurements}
     document = run_document(run, found)
-    head, *_ = (section.text for section in document.sections if isinstance(section, Heading))
     models = [row.runner for table in found for row in table.rows]
     workloads = [_workload(table, i, index, observations, kinds=kinds, data=data)
                  | {"about": dict((works or {}).get(table.workload, {}))}
                  for i, table in enumerate(found)]
-    return page_values(head, _description(run, document), **(around or {})) | shown({
+    return page_values(run_title(run), _description(run, document), **(around or {})) | shown({
+        "label": run.label,
         "beginning": document_values(_beginning(document), data), "workloads": workloads,
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
@@ -72,6 +74,14 @@ def run_page(
         "data": dict(data or {}), "explained": explained_numbers(run.baseline),
         "citation": citation(run, (around or {}).get("made", {}), page),
     })
+
+
+def run_title(run: Run) -> str:
+    """Return what a run measured: "primes, sha256_64k on 3.14 and 3.14t"."""
+    names = [f"experiment {run.options['experiment']}"] if "experiment" in run.options else list(
+        dict.fromkeys(cell.workload for cell in run.cells))
+    more = f" and {len(names) - ROOM} more" if len(names) > ROOM else ""
+    return f"{', '.join(names[:ROOM]) or 'nothing'}{more} on {list_text(build.label for build in run.builds)}"
 
 
 def _description(run: Run, document: Document) -> str:
