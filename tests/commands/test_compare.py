@@ -43,7 +43,7 @@ def runs(monkeypatch):
 def call(*argv):
     parser = argparse.ArgumentParser()
     compare.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["compare", *argv])
+    args = parser.parse_args(["compare", "--full", *argv])
     return args.run(args)
 
 
@@ -172,7 +172,7 @@ def test_comparison_has_the_cautions_of_its_runs_reports(runs, capsys, argv, pre
     call(*argv)
     text = " ".join(capsys.readouterr().out.split())
     own = "A was interrupted" if len(argv) > 2 else "A: A was interrupted"
-    before = ["no build was compiled with profile-guided optimization", own]
+    before = ["these builds have no profile-guided optimization", own]
     if "B" not in argv:   # there, the sentence on each run names it
         before.append(f"{prefix}the CPU time of serial spread within a session")
     for said in before:

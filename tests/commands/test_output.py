@@ -163,12 +163,15 @@ def every_action(parser):
 
 
 @pytest.mark.parametrize(("words", "printed"), [
-    ([], "short"), (["--markdown"], "# whole"), (["--markdown", "out.md"], "short"), (["--json"], "{}"),
+    ([], "short"), (["--full"], "whole\n====="), (["--markdown"], "# whole"), (["--markdown", "out.md"], "short"),
+    (["--json"], "{}"),
 ])
-def test_terminal_shows_the_overview_and_markdown_has_the_whole(words, printed, tmp_path, monkeypatch, capsys):
+def test_terminal_shows_the_answer_and_markdown_has_the_whole(words, printed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    output = ReportOutput(parse("run", *words))
-    output.show(Document((Heading("short", 3),)), Document((Heading("whole", 1),)))
+    args = parse("run", *words)
+    output = ReportOutput(args)
+    output.show_answer(
+        lambda: Document((Heading("short", 3),)), lambda: Document((Heading("whole", 1),)), full=args.full)
     output.finish(dict)
     assert capsys.readouterr().out.strip() == printed
     if "out.md" in words:

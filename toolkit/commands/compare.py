@@ -132,11 +132,11 @@ def run(args: argparse.Namespace) -> int:
         *in_short(contrasts, args.margin), *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
     ]
     output = ReportOutput(args)
-    document = comparison_document(asked.title, contrasts, **sides, margin=args.margin, again=args.again,
-                                   notes=asked.notes, remarks=asked.remarks)
-    whole = with_scope(document, asked.scope)
-    short = comparison_answer(asked.title, contrasts, **sides, notes=asked.notes, margin=args.margin)
-    output.show(whole if args.full else short, whole)
+    output.show_answer(
+        lambda: comparison_answer(asked.title, contrasts, **sides, notes=asked.notes, margin=args.margin),
+        lambda: with_scope(comparison_document(
+            asked.title, contrasts, **sides, margin=args.margin, again=args.again, notes=asked.notes,
+            remarks=asked.remarks), asked.scope), full=args.full)
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope,
         notes=(*asked.notes, *(Note(text=text) for text in asked.remarks))))

@@ -184,7 +184,7 @@ def run(args: argparse.Namespace) -> int:
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
     if args.plan and not args.explain:
         document = Document((*document.sections, *_planned(evaluation, args.plan)))
-    output.show(document, _with_picture(evaluation, document, args))
+    output.show_answer(lambda: document, lambda: _with_picture(evaluation, document, args), full=False)
     output.finish(lambda: plain(evaluation))
     if args.ci:
         place = args.path / github_workflow.PLACE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,29 +101,31 @@ class ReportOutput:
     def __init__(self, args: argparse.Namespace) -> None:
         self._requested = list(requested(args))
         self._on_stdout = form_on_stdout(args)
-        self._documents: list[Document] = []
+        self._documents: list[Callable[[], Document]] = []
 
-    def show(self, document: Document, whole: Document | None = None) -> None:
-        """Print a report at once, unless a form of all reports' values takes its place.
+    def show(self, document: Document) -> None:
+        """Print a report at once, unless a form of all reports' values takes its place."""
+        self.show_answer(lambda: document, lambda: document, full=False)
 
-        Args:
-            document: For a terminal.
-            whole: For all other forms, if these show more.
+    def show_answer(self, answer: Callable[[], Document], whole: Callable[[], Document], *, full: bool) -> None:
+        """Print the answer of a report, or with `full` the whole report, which all other forms show, too.
+
+        Each is made only if it is shown.
         """
-        whole = whole or document
-        if (text := self._text(document, whole)) is not None:
+        whole = cache(whole)
+        if (text := self._text(whole if full else answer, whole)) is not None:
             put(("\n" if self._documents else "") + text)
         self._documents.append(whole)
 
-    def _text(self, document: Document, whole: Document) -> str | None:
+    def _text(self, shown: Callable[[], Document], whole: Callable[[], Document]) -> str | None:
         if self._on_stdout is None:
             from gilscope.toolkit.report import terminal
 
-            return terminal.render_for_stdout(document)
+            return terminal.render_for_stdout(shown())
         from gilscope.toolkit.report.wording import spelling
 
         render = self._on_stdout.document
-        return spelling(sys.stdout.encoding)(render(whole)) if render else None
+        return spelling(sys.stdout.encoding)(render(whole())) if render else None
 
     def finish(self, values: Callable[[], Mapping[str, Any]]) -> None:
         """Write the forms that are not printed yet.
@@ -135,7 +138,7 @@ class ReportOutput:
         """
         for each, name in self._requested:
             if name != STDOUT:
-                _save(name, each.render_all(self._documents, values))
+                _save(name, each.render_all([document() for document in self._documents], values))
             elif each.values is not None:
                 put(each.values(values()))
 

@@ -7,6 +7,7 @@ report of one run.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def _report_hosts(args: argparse.Namespace, hosts: HostRuns, page: HtmlFile | No
 
     answer, whole, values = finished(hosts)
     output = ReportOutput(args)
-    output.show(whole if args.full else answer, whole)
+    output.show_answer(lambda: answer, lambda: whole, full=args.full)
     output.finish(values)
     if page:
         from gilscope.toolkit.commands.report.publishing import write_hosts_page
@@ -109,9 +110,8 @@ def _report_runs(args: argparse.Namespace, page: HtmlFile | None) -> int:
     (label,) = args.labels
     runs, failed = load_runs(find_runs(label))
     output = ReportOutput(args)
-    for run_, path in runs:
-        whole = report_of(run_, path)
-        output.show(whole if args.full else answer_of(run_) or whole, whole)
+    for each in runs:
+        output.show_answer(partial(answer_of, *each), partial(report_of, *each), full=args.full)
     output.finish(lambda: values_of(runs))
     if page:
         from gilscope.toolkit.commands.report.publishing import write_page

@@ -44,9 +44,9 @@ def load_runs(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
     return runs, failed
 
 
-def answer_of(run: Run) -> Document | None:
-    """Return the answer of a run on one screen, None of an experiment, whose report is short."""
-    return None if is_experiment(run) else answer_document(run)
+def answer_of(run: Run, path: Path) -> Document:
+    """Return the answer of a run on one screen; of an experiment its report, which is short."""
+    return report_of(run, path) if is_experiment(run) else answer_document(run)
 
 
 def report_of(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

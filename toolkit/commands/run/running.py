@@ -76,7 +76,7 @@ def _on_fleet(args: argparse.Namespace) -> int:
     if any(path.glob(f"*/{HEADER}")):
         answer, whole_report, values = finished(HostRuns.of_fleet(path))
         output = ReportOutput(args)
-        output.show(whole_report if args.full else answer, whole_report)
+        output.show_answer(lambda: answer, lambda: whole_report, full=args.full)
         output.finish(values)
     return 0 if whole else FAILED_CELLS
 
@@ -255,8 +255,7 @@ def _refuse_changed_code(label: str, request: RunRequest) -> None:
 
 def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
     output = ReportOutput(args)
-    whole = run_document(done)
-    output.show(whole if args.full else answer_document(done), whole)
+    output.show_answer(lambda: answer_document(done), lambda: run_document(done), full=args.full)
     output.finish(lambda: run_values(done))
     for line in failure_lines(done, path):
         print_stderr(line)
