@@ -279,11 +279,12 @@ def test_two_runs_of_a_fleet_are_compared_host_by_host(fleet, capsys):
     assert re.search(r"free-threaded +2  0\.9\dx +0\.9\dx", out)
 
 
-def test_gate_goes_by_what_hosts_say_together(fleet, capsys):
+def test_gate_names_the_host_of_each_cell(fleet, capsys):
     fleet(names=("host-1", "host-2", "host-3", "host-4"))
     code, _, err = ran(capsys, "compare", "night", "--builds", "3.14,3.14t", "--fail-on", "3%")
     assert code == 1
-    assert "slower by more than 3 %: primes/runner=serial/workers=1/phase=steady on 3.14t" in err
+    for host in ("host-1", "host-2", "host-3", "host-4"):
+        assert f"slower by more than 3 %: primes/runner=serial/workers=1/phase=steady on 3.14t of {host}\n" in err
 
 
 def test_comparison_says_that_hosts_may_be_one_machine_if_either_run_does_not_know(fleet, capsys):
