@@ -10,10 +10,11 @@ from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.site.page import TemplatePages
-from gilscope.toolkit.site.single.page import public, single_assets
+from gilscope.toolkit.site.single.page import public
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import build_cards, conclusion_cards, verdict_values
 from gilscope.toolkit.site.single.waits import wait_values
+from gilscope.toolkit.site.style import load_assets
 from tests.evaluate.made_up import evaluation, finding, report
 from tests.gil.recorded import make_process, make_thread
 from tests.race.fakes.report import ROOT, make_report
@@ -35,7 +36,7 @@ class Account:
         self.balance += amount
         return self.balance
 """
-LOOK = single_assets()
+LOOK = load_assets()
 RENDERED = TemplatePages(LOOK.style, LOOK.script)
 
 

@@ -70,7 +70,7 @@ def all_pages(text):
         "home.html": home_values(runs, KINDS, 1) | {
             "experiments": [entry], "citation": text,
             "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets,
-            "scaling": shown([entry_of(each) for each in answers])} | around,
+            "answers": shown([entry_of(each) for each in answers])} | around,
         "scale.html": scale_values(answers) | around,
         "scale-answer.html": answer_page(answers[0]) | around,
         "history.html": history_values(runs, series) | around,
@@ -105,7 +105,7 @@ def runs():
 
 def beside(values):
     """Return the values of the first page with those around them."""
-    return values | {"experiments": [], "citation": "", "badge": None, "fleets": [], "scaling": [],
+    return values | {"experiments": [], "citation": "", "badge": None, "fleets": [], "answers": [],
                      } | page_values("t", "d")
 
 

@@ -15,9 +15,10 @@ from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.scaling_values import BuildScaling, answer_values, read_answer
 from gilscope.toolkit.scale.zygote_process import CodePlace
+from gilscope.toolkit.site.answer_files import find_answers
 from gilscope.toolkit.site.making import SiteRequest, make_site
 from gilscope.toolkit.site.pages.scale import scale_values
-from gilscope.toolkit.site.scale_answers import PublicAnswer, find_answers, public_answers
+from gilscope.toolkit.site.scale_answers import PublicAnswer, public_answers
 from gilscope.toolkit.site.sources import find_sources, machine_name
 from tests.commands.test_scale import check_schema
 from tests.scale.answers import make_answer, slower_investigation
@@ -189,7 +190,7 @@ def test_answer_that_cannot_be_read_is_left_out_and_said(tmp_path, change, said)
     (tmp_path / "in" / "bad.json").write_text(json.dumps(answer_values(ANSWER) | change, indent=1))
     (problem,) = site_of(tmp_path / "site", tmp_path / "in")
     assert re.search(said, problem)
-    assert "1 answer of gilscope scale could not be read" in pages_of(tmp_path / "site")["index.html"].text
+    assert "1 answer could not be read" in pages_of(tmp_path / "site")["index.html"].text
 
 
 def test_answer_that_is_cut_off_is_said(tmp_path):
@@ -201,9 +202,9 @@ def test_answer_that_is_cut_off_is_said(tmp_path):
 
 def test_other_json_is_no_answer(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "other.json").write_text('{"schema": "gilscope/gil/1"}')
+    (tmp_path / "other.json").write_text('{"schema": "gilscope/run/1"}')
     assert find_answers([str(tmp_path)]) == find_answers(["other.json"]) == []
-    with pytest.raises(ToolkitError, match=r"other\.json is a file: name .* `gilscope scale --json` wrote"):
+    with pytest.raises(ToolkitError, match=r"other\.json is a file: name .* `--json` of scale, race"):
         find_sources(["other.json"])
 
 

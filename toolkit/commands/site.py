@@ -22,11 +22,11 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, pictures_of
 from gilscope.toolkit.redaction import leak_lines, of_this_machine, without_folders
+from gilscope.toolkit.site.answer_files import find_answers
 from gilscope.toolkit.site.common_pages import HOME
 from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import ExperimentSummary
 from gilscope.toolkit.site.renderer_process import rendering_python
-from gilscope.toolkit.site.scale_answers import find_answers
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
@@ -49,15 +49,15 @@ def add_parser(commands: Any) -> None:
         "site",
         help=SUMMARIES["site"],
         description="Make a folder of static pages from any number of runs: conclusions, figures and tables of each, "
-        "their builds side by side, their history, the classic experiments, and the answers of `gilscope scale`. The "
-        "pages open from disk and from any static host, and load nothing from elsewhere. Paths and host names are left "
-        "out.",
+        "their builds side by side, their history, the classic experiments, and saved answers of `scale`, `race`, "
+        "`gil`, `doctor` and `evaluate`. The pages open from disk and from any static host, and load nothing from "
+        "elsewhere. Paths and host names are left out.",
     )
     parser.add_argument(
         "results", nargs="*", metavar="RESULTS",
-        help="Folders with runs, labels, or files that `gilscope scale --json` wrote, which are also found in such "
-        "folders (default: all runs and answers in the results of this folder). NAME=FOLDER names the machine of that "
-        "folder's runs, to distinguish results that were copied from several machines.",
+        help="Folders with runs, labels, or files that `--json` of scale, race, gil, doctor or evaluate wrote, which "
+        "are also found in such folders (default: all runs and answers in the results of this folder). NAME=FOLDER "
+        "names the machine of that folder's runs, to distinguish results that were copied from several machines.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", metavar="FOLDER", type=Path,

@@ -14,13 +14,15 @@ from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
-from gilscope.toolkit.site.pages.scale import answer_page, build_labels, entry_of, scale_values
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
+from gilscope.toolkit.site.saved_answers import TEMPLATES
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.site.pages.history import HistorySeries
+    from gilscope.toolkit.site.saved_answers import SavedAnswer
     from gilscope.toolkit.site.scale_answers import PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun
 
@@ -56,6 +58,7 @@ class SiteContent:
     parts: Mapping[str, RunPart]                # by id; experiments have none
     experiments: Sequence[Mapping[str, Any]] = ()
     answers: Sequence[PublicAnswer] = ()        # of `gilscope scale`, the newest first
+    saved: Sequence[SavedAnswer] = ()           # of `race`, `gil`, `doctor` and `evaluate`
     has: Collection[SitePart] = (SitePart.RUNS,)
     unreadable: int = 0                         # how many runs could not be read
     lost_answers: int = 0                       # likewise answers
@@ -80,14 +83,12 @@ class SiteContent:
     @property
     def description(self) -> str:
         """The whole site in one sentence."""
-        builds = dict.fromkeys(build.label for each in self.runs for build in each.run.builds)
-        if not self.runs:
-            builds = dict.fromkeys(label for each in self.answers for label in build_labels(each))
-            return (f"Which functions scale over threads: {counted(len(self.answers), 'answer')} on "
-                    f"{', '.join(builds)}, {days_text(each.answer.started for each in self.answers)}.")
-        when = days_text(each.run.started for each in self.runs)
-        return (f"What CPython's concurrency models gain: {counted(len(self.runs), 'run')} on "
-                f"{', '.join(builds)}, {when}.")
+        if self.runs:
+            builds = dict.fromkeys(build.label for each in self.runs for build in each.run.builds)
+            return (f"What CPython's concurrency models gain: {counted(len(self.runs), 'run')} on {', '.join(builds)}, "
+                    f"{days_text(each.run.started for each in self.runs)}.")
+        titles = [*(each.answer.subject for each in self.answers), *(each.title for each in self.saved)]
+        return f"Answers of gilscope: {list_text(titles)}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +125,10 @@ def _home(content: SiteContent) -> Mapping[str, Any]:
     return home_values(content.runs, content.kinds, content.unreadable, content.series,
                        lost_answers=content.lost_answers) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
-        "scaling": shown([entry_of(each) for each in content.answers]),
+        "answers": [*shown([entry_of(each) for each in content.answers]),
+                    *({"title": each.title, "link": each.page, "lines": [each.short]} for each in content.saved)],
         "citation": site_citation(content.title, [each.run for each in content.runs], content.made,
-                                  [each.answer for each in content.answers])}
+                                  [each.answer for each in content.answers], saved=len(content.saved))}
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:
@@ -148,6 +150,12 @@ def _fleets(content: SiteContent) -> Iterator[SitePage]:
                        description="What several hosts measured, side by side.")
 
 
+def _saved(content: SiteContent) -> Iterator[SitePage]:
+    for each in content.saved:
+        yield SitePage(file=each.page, template=TEMPLATES[each.kind], values=each.values, title=each.title,
+                       description=each.short)
+
+
 def _answers(content: SiteContent) -> Iterator[SitePage]:
     for each in content.answers:
         yield SitePage(file=each.page, template="scale-answer.html", values=answer_page(each),
@@ -156,7 +164,8 @@ def _answers(content: SiteContent) -> Iterator[SitePage]:
 
 
 PAGES = (
-    CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home, details=_fleets),
+    CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home,
+               details=lambda content: [*_fleets(content), *_saved(content)]),
     CommonPage(link="Compare", template="compare.html", values=_compare, only_with=SitePart.RUNS,
                description="Builds side by side."),
     CommonPage(link="History", template="history.html", details=_workloads, only_with=SitePart.RUNS,

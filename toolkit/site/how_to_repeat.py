@@ -129,7 +129,7 @@ def days_text(starts: Iterable[str]) -> str:
 
 
 def site_citation(
-    title: str, runs: Sequence[Run], made: Mapping[str, str], answers: Sequence[ScalingAnswer] = (),
+    title: str, runs: Sequence[Run], made: Mapping[str, str], answers: Sequence[ScalingAnswer] = (), *, saved: int = 0,
 ) -> str:
     """Return the sentence by which a site is cited.
 
@@ -138,10 +138,12 @@ def site_citation(
         runs: All of them; none needs `answers`.
         made: How it is made; see `page_values`.
         answers: Of `gilscope scale`.
+        saved: How many answers of other commands it has.
     """
-    counts = [counted(len(each), noun) for each, noun in ((runs, "run"), (answers, "answer")) if each]
-    when = days_text([*(each.started for each in runs), *(each.started for each in answers)])
-    return _reference(f'"{title}": {list_text(counts)} of gilscope {__version__}{_source(made)}, measured {when}', made,
+    counts = [counted(count, noun) for count, noun in ((len(runs), "run"), (len(answers) + saved, "answer")) if count]
+    starts = [*(each.started for each in runs), *(each.started for each in answers)]
+    when = f", measured {days_text(starts)}" if starts else ""
+    return _reference(f'"{title}": {list_text(counts)} of gilscope {__version__}{_source(made)}{when}', made,
                       made.get("address", ""))
 
 

@@ -23,6 +23,7 @@ from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.run_parts import SiteContext, copy_values, make_all
+from gilscope.toolkit.site.saved_answers import saved_answers
 from gilscope.toolkit.site.scale_answers import public_answers, write_values
 from gilscope.toolkit.site.sources import load, plan
 from gilscope.toolkit.site.style import ASSETS, load_assets
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.redaction import Leak
     from gilscope.toolkit.report.document import Picture
+    from gilscope.toolkit.site.answer_files import AnswerSource
     from gilscope.toolkit.site.common_pages import RunPart
     from gilscope.toolkit.site.pages.experiments import ExperimentSummary
-    from gilscope.toolkit.site.scale_answers import AnswerSource, PublicAnswer
+    from gilscope.toolkit.site.saved_answers import SavedAnswer
+    from gilscope.toolkit.site.scale_answers import PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, RunSource
 
     Describe = Callable[[Run, Path], ExperimentSummary]
@@ -59,7 +62,7 @@ class SiteRequest:
         sources: Where its runs are.
         title: The heading of its first page.
         kinds: The kinds of the catalogue's workloads.
-        answers: Where answers of `gilscope scale` are.
+        answers: Where answers of `scale`, `race`, `gil`, `doctor` and `evaluate` are.
         python: An interpreter with Jinja2.
         describe: Returns the title, findings and pictures of an experiment's run, from the run and its folder.
         draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another folder.
@@ -201,6 +204,7 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     planned = plan(request.sources, problems, request.say)
     lost: list[str] = []
     answers = public_answers(request.answers, lost, request.say)
+    saved = saved_answers(request.answers, lost, request.say)
     parts_of = {SitePart.RUNS: planned, SitePart.SCALE: answers,
                 SitePart.EXPERIMENTS: [each for each in planned if each.is_experiment]}
     site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds), python=request.python,
@@ -222,7 +226,10 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
                     problems.append(str(error))
         for answer in answers:
             write_values(answer, folder)
-        runs = writer.write({part.run.id: part for part in parts if part.run}, answers, problems, lost)
+        for each in saved:
+            (folder / each.data).parent.mkdir(parents=True, exist_ok=True)
+            (folder / each.data).write_text(each.document, encoding="utf-8")
+        runs = writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
     _write_marker(site, runs, answers)
     return problems + lost
 
@@ -271,14 +278,15 @@ class _SiteWriter:
         return kept
 
     def write(
-        self, parts: Mapping[str, RunPart], answers: Sequence[PublicAnswer], problems: Sequence[str],
-        lost: Sequence[str],
+        self, parts: Mapping[str, RunPart], answers: Sequence[PublicAnswer], saved: Sequence[SavedAnswer],
+        problems: Sequence[str], lost: Sequence[str],
     ) -> list[LoadedRun]:
         """Write the pages about all runs and answers, and return the runs, the oldest first.
 
         Args:
             parts: By the id of a run.
             answers: Of `gilscope scale`.
+            saved: Of other commands.
             problems: A sentence for each run that cannot be read.
             lost: Likewise for each answer.
 
@@ -287,13 +295,13 @@ class _SiteWriter:
         """
         found = [part.run for part in parts.values() if part.run]
         found += [loaded for loaded, _ in self._experiments.values()]
-        if not found and not answers:
+        if not (found or answers or saved):
             raise ToolkitError("nothing could be read: " + "; ".join([*problems, *lost]))
         runs = sorted(found, key=lambda each: each.run.started)
         content = SiteContent(
             title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
             experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
-            answers=answers, lost_answers=len(lost), has=self._site.has,
+            answers=answers, saved=saved, lost_answers=len(lost), has=self._site.has,
             badge=self._badge(runs), made=self._site.made)
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})

@@ -1,40 +1,26 @@
-"""The answers of `gilscope scale` that a site shows: what `--json` wrote, found beside runs or named."""
+"""The answers of `gilscope scale` that a site shows, as `--json` wrote them."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.bounded_reading import SETTINGS, opened
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_json, in_url, visible_all
 from gilscope.toolkit.records import DamagedError, shown
 from gilscope.toolkit.redaction import without_folders
 from gilscope.toolkit.scale.scaling_values import SCHEMA, ScalingAnswer, answer_values, read_answer
-from gilscope.toolkit.site.sources import DEEPEST, default_names, file_name, machine_name, named_source
+from gilscope.toolkit.site.answer_files import SUFFIX
+from gilscope.toolkit.site.sources import file_name, machine_name
 from gilscope.toolkit.store.header import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-SUFFIX = ".json"
-BEGIN = 200      # bytes of a file in a folder, in which the schema stands if gilscope wrote it
-# Of any version, so that another one is refused and not overlooked.
-MARK = re.compile(rb'"schema"\s*:\s*"' + SCHEMA.rpartition("/")[0].encode() + b"/")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerSource:
-    """A file with an answer, and the name of its machine; "": none was given."""
-
-    path: Path
-    host: str
-    named: str     # the text that named it or its folder
-
+    from gilscope.toolkit.site.answer_files import AnswerSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicAnswer:
@@ -60,44 +46,13 @@ class PublicAnswer:
         return in_url(self.data)
 
 
-def find_answers(names: Sequence[str]) -> list[AnswerSource]:
-    """Return the files with answers that are named, or in named folders: `FILE`, `FOLDER`, `NAME=FOLDER`.
-
-    Raises:
-        ToolkitError: A name is missing before "=".
-    """
-    found: dict[Path, AnswerSource] = {}
-    for text in names or default_names():
-        host, path = named_source(text)
-        for file in _files(path):
-            found.setdefault(file.resolve(), AnswerSource(path=file, host=host, named=text))
-    return list(found.values())
-
-
-def _files(path: Path) -> Iterable[Path]:
-    if path.is_dir():
-        depths = ["*/" * depth for depth in range(DEEPEST + 1)]
-        return [file for file in sorted({file for depth in depths for file in path.glob(f"{depth}*{SUFFIX}")})
-                if _is_answer(file, BEGIN)]
-    return [path] if path.suffix == SUFFIX and _is_answer(path, SETTINGS) else []
-
-
-def _is_answer(path: Path, most: int) -> bool:
-    """Return True if the first `most` bytes of a file have the schema of an answer."""
-    try:
-        with opened(path) as file:
-            return MARK.search(file.read(most)) is not None
-    except OSError:
-        return False
-
-
 def public_answers(
     sources: Iterable[AnswerSource], problems: list[str], say: Callable[[str], None] = lambda _: None,
 ) -> list[PublicAnswer]:
     """Return the answers, the newest first, an answer and its copies once.
 
     Args:
-        sources: Where they are.
+        sources: Where answers are, those of other commands among them.
         problems: Gets what cannot be read.
         say: Told of each copy.
     """
@@ -105,6 +60,8 @@ def public_answers(
     first: dict[str, Path] = {}
     found: list[tuple[ScalingAnswer, str]] = []
     for source in sources:
+        if source.kind != "scale":
+            continue
         try:
             answer = visible_all(_read(source.path), without_folders)
         except BadFileError as error:

@@ -160,7 +160,7 @@ def _below(path: Path, *, needed: bool) -> Iterable[Path]:
         except UnknownNameError:
             if path.is_file():
                 raise ToolkitError(f"{path} is a file: name the folder of a run, a folder with runs, or, for a site, "
-                                   "what `gilscope scale --json` wrote") from None
+                                   "what `--json` of scale, race, gil, doctor or evaluate wrote") from None
             raise ToolkitError(f"there is no folder and no run {str(path)!r}; `gilscope report` lists the runs of this "
                                "folder") from None
     depths = ["*/" * depth for depth in range(DEEPEST + 1)]

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from gilscope.toolkit.commands.site import _about
+from gilscope.toolkit.site.answer_files import find_answers
 from gilscope.toolkit.site.making import SiteRequest, make_site
-from gilscope.toolkit.site.scale_answers import find_answers
 from gilscope.toolkit.site.sources import find_sources
 from tests.scale.test_values import ANSWERS
 from tests.shared import once

@@ -52,7 +52,7 @@ def home_values(
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
-        lost_answers: How many answers of `gilscope scale` could not be read.
+        lost_answers: How many answers could not be read.
     """
     runs = [each for each in known if not each.is_experiment]
     names = run_names(runs)
@@ -62,7 +62,7 @@ def home_values(
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
         "warnings": [
-            *_lost(lost, "run"), *_lost(lost_answers, "answer of gilscope scale", "answers of gilscope scale"),
+            *_lost(lost, "run"), *_lost(lost_answers, "answer"),
             *_warnings(known), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),

@@ -54,7 +54,7 @@ def answer_page(each: PublicAnswer) -> dict[str, Any]:
     heading, *rest = answer_document(each.answer).sections
     document = Document((heading, Lines("", (about_text(each),)), *rest))
     return {"document": document_values(document)} | shown(
-        {"command": each.answer.command, "data": each.data_address})
+        {"command": each.answer.command, "json_file": each.data_address})
 
 
 def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.redaction import of_this_machine, refuse, without_folders
 from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.renderer_process import PageRenderer, rendering_python
-from gilscope.toolkit.site.style import ASSETS, PageAssets, load_assets
+from gilscope.toolkit.site.style import load_assets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +52,7 @@ class SinglePage:
         """
         drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
         within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
-        with PageRenderer(self._python, single_assets()) as renderer:
+        with PageRenderer(self._python, load_assets()) as renderer:
             page = renderer.page(template, public(values, root or str(Path.cwd()), made) | within)
         private = of_this_machine(os.environ, hosts)
         refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
@@ -63,12 +62,6 @@ class SinglePage:
 def as_address(svg: str) -> str:
     """Return a picture as an address that holds it."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-
-
-def single_assets() -> PageAssets:
-    """Return the style sheet and script of these pages: those of a site, with additions for reports."""
-    look = load_assets()
-    return replace(look, style=look.style + (ASSETS / "single.css").read_text(encoding="utf-8"))
 
 
 def public(values: Mapping[str, Any], root: str, made: Mapping[str, str] | None = None) -> dict[str, Any]:
