@@ -126,7 +126,8 @@ def _page(source: AnswerSource, document: Values) -> tuple[Values, str]:
 
 def _race(document: Values) -> tuple[Values, str]:
     values = race_values(document, lambda _: ())   # the source is not at hand
-    return values, ", ".join(dict.fromkeys(f"{each['kind']} of {each['variable']}" for each in values["races"]))
+    races = dict.fromkeys(f"{each['kind']} of {each['variable']}" for each in values["races"])
+    return values, "; ".join([*races, values["circumstances"]])
 
 
 def _gil(document: Values) -> tuple[Values, str]:
