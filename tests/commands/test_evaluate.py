@@ -10,8 +10,6 @@ from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands import evaluate as command
 from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
-from gilscope.toolkit.site.renderer_process import CannotRenderError
-from gilscope.toolkit.site.single import page
 from tests.evaluate.made_up import evaluation
 from tests.fakes import make_build
 
@@ -86,16 +84,6 @@ def test_html(asked, tmp_path, capsys):
     assert "evaluate: myapp" in capsys.readouterr().out, "and the text is printed as ever"
     main(["evaluate", ".", "--explain", "lxml", "--html", "lxml.html"])
     assert '<p class="word">' not in (tmp_path / "lxml.html").read_text()
-
-
-def test_page_that_cannot_be_had_is_refused_before_anything_is_looked_at(asked, monkeypatch, capsys):
-    def nowhere(_say):
-        raise CannotRenderError("no pages without Jinja2")
-
-    monkeypatch.setattr(page, "rendering_python", nowhere)
-    assert main(["evaluate", ".", "--html", "myapp.html"]) == 3
-    assert not asked
-    assert "no pages without Jinja2" in capsys.readouterr().err
 
 
 def test_markdown(asked, capsys):

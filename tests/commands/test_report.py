@@ -205,8 +205,7 @@ def test_page_of_a_run_is_cited_by_who_publishes_it(here, capsys):
     write(run, here, "first")
     assert shown(capsys, str(here / "results" / "first"), "--html", "page.html", "--by", "The Group")[0] == 0
     page = (here / "page.html").read_text()
-    assert "author = {{The Group}}" in page
-    assert "This reference has no" not in page, "it is part of no site, so it has no address"
+    assert "Cite it: The Group: gilscope " in page
 
 
 def test_one_run_is_wanted_where_a_label_has_several(today, capsys):

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.shared import once
 
 # What the commands install by themselves, and what their examples use.
-MORE = ("pytest", "setuptools", "jinja2", "markupsafe")
+MORE = ("pytest", "setuptools")
 FLEET = "distributed"
 
 

@@ -49,7 +49,7 @@ class Tags(HTMLParser):
 def rendered(template, values):
     """Return a page that stands alone."""
     look = load_assets()
-    return TemplatePages(look.style, look.script).render(template, json.loads(json.dumps(values)))
+    return TemplatePages(look).render(template, json.loads(json.dumps(values)))
 
 
 def pages_of(folder):

@@ -36,8 +36,7 @@ class Account:
         self.balance += amount
         return self.balance
 """
-LOOK = load_assets()
-RENDERED = TemplatePages(LOOK.style, LOOK.script)
+RENDERED = TemplatePages(load_assets())
 
 
 def render(template, values, root=ROOT):

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,7 +30,7 @@ MADE = {"by": "The Example Group", "command": "gilscope site --out x",
 
 def made(out, *results, **changes):
     return make_site(SiteRequest(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
-                                 describe=_about, python=sys.executable, **changes), out)
+                                 describe=_about, **changes), out)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import base64
 import functools
 import hashlib
 import re
-import sys
 
 import jinja2
 import pytest
@@ -14,7 +13,6 @@ from gilscope.toolkit.report.document import Banner, Column, Document, Duration,
 from gilscope.toolkit.site.page import PAUSE, PlainValueEnvironment, TemplatePages, policy, unbroken
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.renderer_process import CannotRenderError, PageRenderer
 from gilscope.toolkit.site.style import CONTRAST, NIGHT, by_night, contrast, load_assets, model_class
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags
@@ -35,7 +33,7 @@ def document(text):
 
 
 def test_every_text_of_a_document_is_escaped():
-    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document(HOSTILE), title=HOSTILE))
+    page = TemplatePages(LOOK).render("document.html", values(document(HOSTILE), title=HOSTILE))
     found = Tags(page)
     assert len(found.named("script")) == 1, "our own"
     assert not found.named("img")
@@ -44,7 +42,7 @@ def test_every_text_of_a_document_is_escaped():
 
 
 def test_page_allows_its_own_style_and_script_alone():
-    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document("x")))
+    page = TemplatePages(LOOK).render("document.html", values(document("x")))
     allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
     for name in ("style", "script"):
         text = re.search(f"<{name}>(.*?)</{name}>", page, re.DOTALL)[1]
@@ -59,10 +57,10 @@ def values_of_twelve_workloads():
     return values | {"workloads": [each | {"id": f"w{i}"} for i, each in enumerate(values["workloads"] * 6)]}
 
 
-@pytest.mark.parametrize("linked", [None, LOOK.files])
+@pytest.mark.parametrize("linked", [False, True])
 def test_long_page_has_scripts_that_let_the_browser_look_up(linked):
     values = values_of_twelve_workloads()
-    page = TemplatePages(LOOK.style, LOOK.script, linked).render("run.html", values)
+    page = TemplatePages(LOOK, linked=linked).render("run.html", values)
     assert page.count(f"<script>{PAUSE}</script>") == 3, "after each fourth of twelve workloads"
     allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
     digest = base64.b64encode(hashlib.sha256(PAUSE.encode()).digest()).decode()
@@ -70,23 +68,11 @@ def test_long_page_has_scripts_that_let_the_browser_look_up(linked):
 
 
 def test_linked_page_finds_style_and_script_beside_it():
-    page = TemplatePages(LOOK.style, LOOK.script, LOOK.files).render("document.html", values(document("x")))
+    page = TemplatePages(LOOK, linked=True).render("document.html", values(document("x")))
     found = Tags(page)
     assert [each["href"] for each in found.named("link")] == ["assets/site.css"]
     assert [each["src"] for each in found.named("script")] == ["assets/site.js"]
     assert policy() in page.replace("&#39;", "'")
-
-
-def test_process_renders_what_the_templates_do():
-    with PageRenderer(sys.executable, LOOK) as renderer:
-        pages = [renderer.page("document.html", values(document(text))) for text in ("one", "two")]
-    ours = TemplatePages(LOOK.style, LOOK.script)
-    assert pages == [ours.render("document.html", values(document(text))) for text in ("one", "two")]
-
-
-def test_template_that_fails_is_an_error():
-    with PageRenderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="nosuch"):
-        renderer.page("nosuch.html", {})
 
 
 @pytest.mark.parametrize("name", ["clear", "items", "values"])
@@ -108,8 +94,9 @@ def test_item_that_a_mapping_lacks_is_missing_and_no_method(name, form):
 
 
 def test_missing_value_is_an_error():
-    with PageRenderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="document"):
-        renderer.page("document.html", {key: value for key, value in values(document("")).items() if key != "document"})
+    lacking = {key: value for key, value in values(document("")).items() if key != "document"}
+    with pytest.raises(jinja2.UndefinedError, match="document"):
+        TemplatePages(LOOK).render("document.html", lacking)
 
 
 def test_models_have_the_colours_of_the_figures():
@@ -128,7 +115,7 @@ def test_no_line_ends_within_a_day_or_a_share():
     assert str(unbroken("on 2026-11-22 10:31, <b>6.5 % off")) == (
         'on <span class="unbroken">2026-11-22 10:31</span>, &lt;b&gt;<span class="unbroken">6.5 %</span> off')
     assert ".unbroken{white-space:nowrap}" in LOOK.style
-    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document("2026-11-22")))
+    page = TemplatePages(LOOK).render("document.html", values(document("2026-11-22")))
     assert page.count('<span class="unbroken">2026-11-22</span>') == 5   # the banner, the list, two cells, the footnote
 
 

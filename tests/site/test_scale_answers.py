@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 
 import pytest
@@ -46,7 +45,7 @@ def site_of(out, *named, **changes):
     answers = find_answers(texts)
     return make_site(SiteRequest(
         sources=find_sources(texts, {each.named for each in answers}), answers=answers, title="Results", kinds=KINDS,
-        python=sys.executable, describe=_about, **changes), out)
+        describe=_about, **changes), out)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.redaction import PUBLIC, PrivateNames
 from gilscope.toolkit.report.document import Document, Heading, Picture, VerdictWord
 from gilscope.toolkit.site.page_values import page_values
-from gilscope.toolkit.site.single.page import SinglePage
+from gilscope.toolkit.site.single.page import single_page
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import verdict_values
 from gilscope.toolkit.site.single.waits import WIDTH, wait_values
@@ -183,12 +183,12 @@ def test_page_that_would_tell_of_somebody_is_refused(monkeypatch):
     monkeypatch.setenv("USER", "ann")
     values = verdict_values(Document((Heading("bench of Ann on box7 in /home/ann/x/y.py", 1),)), [])
     with pytest.raises(ToolkitError) as told:
-        SinglePage(print).text("x.html", "verdict.html", values)
+        single_page("x.html", "verdict.html", values)
     assert "the name of the user, 'Ann', 3 times: ..." in str(told.value)
     assert "the name of the host, 'box7', 3 times" in str(told.value)
     assert "/home" not in str(told.value), "that is left out by itself"
     monkeypatch.setenv(PUBLIC, "ann,box7")
-    page = SinglePage(print).text("x.html", "verdict.html", values)
+    page = single_page("x.html", "verdict.html", values)
     assert "bench of Ann on box7 in &lt;folder&gt;/y.py" in page
     assert page.replace("&lt;folder&gt;/y.py", "").count("y.py") == 0
 
@@ -214,7 +214,7 @@ MADE = {"command": "gilscope race /home/ann/a.py --html r.html", "date": "2026-1
     {"title": "A title", "document": [], "cards": []} | page_values("A title", "A sentence."),   # made for a site
 ], ids=["report", "page of a site"])
 def test_page_says_what_made_it_when_and_who_publishes_it(values):
-    page = SinglePage(print).text("x.html", "verdict.html", values, made=MADE)
+    page = single_page("x.html", "verdict.html", values, made=MADE)
     foot = page.partition("<footer>")[2]
     assert "Published by Ann &amp; Co." in foot
     assert (f"Made by gilscope {__version__} on 2026-11-24 with <code>gilscope race &lt;folder&gt;/a.py --html r.html"

@@ -26,7 +26,6 @@ from gilscope.toolkit.site.answer_files import find_answers
 from gilscope.toolkit.site.common_pages import HOME
 from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import ExperimentSummary
-from gilscope.toolkit.site.renderer_process import rendering_python
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     sources = find_sources(args.results, {each.named for each in answers})
     request = SiteRequest(
         sources=sources, answers=answers, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
+        describe=_about, address=args.url or "", processes=usable_cores(),
         say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=None if args.check else _drawing(args.out),
         private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args), date=today(),

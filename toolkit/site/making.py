@@ -19,9 +19,9 @@ from gilscope.toolkit.redaction import PrivateNames, refuse
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.common_pages import HOME, SiteContent, SitePart, all_pages, navigation
 from gilscope.toolkit.site.figure_files import is_drawing, lean
+from gilscope.toolkit.site.page import TemplatePages
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
-from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.run_parts import SiteContext, copy_values, make_all
 from gilscope.toolkit.site.saved_answers import saved_answers
 from gilscope.toolkit.site.scale_answers import public_answers, write_values
@@ -63,7 +63,6 @@ class SiteRequest:
         title: The heading of its first page.
         kinds: The kinds of the catalogue's workloads.
         answers: Where answers of `scale`, `race`, `gil`, `doctor` and `evaluate` are.
-        python: An interpreter with Jinja2.
         describe: Returns the title, findings and pictures of an experiment's run, from the run and its folder.
         draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another folder.
         address: Where the site will be, for the badge and the citations; "": not known.
@@ -80,7 +79,6 @@ class SiteRequest:
     sources: Sequence[RunSource]
     title: str
     kinds: Mapping[str, str]
-    python: Path
     describe: Describe
     draw: Draw | None = None
     address: str = ""
@@ -110,7 +108,6 @@ def make_site(request: SiteRequest, out: Path) -> list[str]:
     Raises:
         ToolkitError: `out` holds something else or cannot be written, nothing could be read, or a page would reveal a
             person or a machine.
-        CannotRenderError: The process that renders the pages failed.
     """
     try:
         if out.is_dir():
@@ -207,7 +204,7 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     saved = saved_answers(request.answers, lost, request.say)
     parts_of = {SitePart.RUNS: planned, SitePart.SCALE: answers,
                 SitePart.EXPERIMENTS: [each for each in planned if each.is_experiment]}
-    site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds), python=request.python,
+    site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds),
                        has=frozenset(part for part, found in parts_of.items() if found), made=request.made,
                        works={name: dict(each) for name, each in request.works.items()})
     assets = load_assets()
@@ -216,20 +213,19 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
         (folder / name).write_text(text, encoding="utf-8")
     parts = make_all(site, [each for each in planned if not each.is_experiment], request.processes)
     problems += [part.problem for part in parts if part.problem]
-    with PageRenderer(site.python, assets, linked=True) as renderer:
-        writer = _SiteWriter(site, renderer, request)
-        for each in planned:
-            if each.is_experiment:
-                try:
-                    writer.add_experiment(each)
-                except BadFileError as error:
-                    problems.append(str(error))
-        for answer in answers:
-            write_values(answer, folder)
-        for each in saved:
-            (folder / each.data).parent.mkdir(parents=True, exist_ok=True)
-            (folder / each.data).write_text(each.document, encoding="utf-8")
-        runs = writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
+    writer = _SiteWriter(site, TemplatePages(assets, linked=True), request)
+    for each in planned:
+        if each.is_experiment:
+            try:
+                writer.add_experiment(each)
+            except BadFileError as error:
+                problems.append(str(error))
+    for answer in answers:
+        write_values(answer, folder)
+    for each in saved:
+        (folder / each.data).parent.mkdir(parents=True, exist_ok=True)
+        (folder / each.data).write_text(each.document, encoding="utf-8")
+    runs = writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
     _write_marker(site, runs, answers)
     return problems + lost
 
@@ -237,7 +233,7 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
 class _SiteWriter:
     """Writes the pages of experiments, then the pages about all runs."""
 
-    def __init__(self, site: SiteContext, renderer: PageRenderer, request: SiteRequest) -> None:
+    def __init__(self, site: SiteContext, renderer: TemplatePages, request: SiteRequest) -> None:
         self._site, self._renderer, self._request = site, renderer, request
         self._experiments: dict[str, tuple[LoadedRun, dict[str, Any]]] = {}
 
@@ -311,13 +307,13 @@ class _SiteWriter:
         values = badge_values(runs)
         if values is None:
             return None
-        (self._site.folder / "badge.svg").write_text(self._renderer.page("badge.svg", values), encoding="utf-8")
+        (self._site.folder / "badge.svg").write_text(self._renderer.render("badge.svg", values), encoding="utf-8")
         address = self._request.address.rstrip("/") + "/" if self._request.address else ""
         return {"file": "badge.svg", "text": values["says"], "about": values["about"],
                 "markdown": f"[![{values['says']}]({address}badge.svg)]({address or HOME})"}
 
     def _page(self, template: str, name: str, values: Mapping[str, Any]) -> None:
-        (self._site.folder / name).write_text(self._renderer.page(template, values), encoding="utf-8")
+        (self._site.folder / name).write_text(self._renderer.render(template, values), encoding="utf-8")
 
 
 def _drawings(pictures: Sequence[Picture]) -> dict[str, Picture]:

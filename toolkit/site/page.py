@@ -1,22 +1,19 @@
-"""Render HTML pages from plain values and the templates in this folder.  Only this module imports Jinja2.
-
-It runs in a separate process, see `renderer_process`, and imports nothing else of gilscope: the environment with Jinja2
-needs nothing else.
-"""
+"""Render HTML pages from plain values and the templates in this folder.  Only this module imports Jinja2."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup  # Jinja2 needs it, and brings it
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.site.style import PageAssets
 
 _UNBROKEN = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
 # A script that does nothing.  Chromium parses a page that arrives at once for half a second before it first paints;
@@ -48,21 +45,20 @@ class TemplatePages:
     """Renders pages that share one look.
 
     Args:
-        style: The text of the style sheet.
-        script: The text of the script; pages say the same without it.
-        linked: Where a page finds both, as ("assets/site.css", "assets/site.js"); None: they are within each page.
+        look: The style sheet, and the script; pages say the same without it.
+        linked: True if both are files beside the pages; False if each page contains them.
     """
 
-    def __init__(self, style: str, script: str, linked: tuple[str, str] | None = None) -> None:
+    def __init__(self, look: PageAssets, *, linked: bool = False) -> None:
         self._environment = PlainValueEnvironment(
             loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False)
         self._environment.filters["unbroken"] = unbroken
         self._environment.globals |= {
-            "linked": linked, "policy": policy(*([] if linked else [style, script])),
-            "style": style, "script": script, "pause": PAUSE}
+            "linked": look.files if linked else None, "policy": policy(*([] if linked else [look.style, look.script])),
+            "style": look.style, "script": look.script, "pause": PAUSE}
 
-    def render(self, template: str, values: dict[str, Any]) -> str:
+    def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Return the page that `template` makes of `values`: every text of them is escaped."""
         return self._environment.get_template(template).render(values)
 
@@ -90,17 +86,3 @@ def _source(text: str | None) -> str:
     if text is None:
         return "'self'"
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def main() -> None:
-    """Answer requests on standard input, one JSON object a line: first how pages look, then what is to be rendered."""
-    look = json.loads(sys.stdin.readline())
-    pages = TemplatePages(look["style"], look["script"], tuple(look["linked"]) if look["linked"] else None)
-    for line in sys.stdin:
-        request = json.loads(line)
-        sys.stdout.write(json.dumps(pages.render(request["template"], request["values"])) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -13,9 +13,9 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.publish import without_traces, write_files
 from gilscope.toolkit.site.common_pages import RunPart, SitePart, navigation
+from gilscope.toolkit.site.page import TemplatePages
 from gilscope.toolkit.site.pages.compare import compared_builds
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
 from gilscope.toolkit.site.style import load_assets
 from gilscope.toolkit.store import Fleet, Host, HostState, fleet_text, load_run, read_fleet
@@ -32,12 +32,11 @@ FEW = 4   # runs; with fewer, another process takes longer to start than it save
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteContext:
-    """The folder, title and interpreter of a site, for the page of each run."""
+    """The folder and title of a site, for the page of each run."""
 
     folder: Path
     title: str
     kinds: dict[str, str]       # of the catalogue's workloads
-    python: Path                # an interpreter with Jinja2
     has: frozenset[SitePart]
     made: dict[str, str] = field(default_factory=dict)       # how the site was made; see `page_values`
     works: dict[str, dict[str, str]] = field(default_factory=dict)   # what each workload of the catalogue does
@@ -81,7 +80,6 @@ def make_all(site: SiteContext, planned: Sequence[PlannedRun], processes: int) -
 
     Raises:
         OSError: The folder cannot be written.
-        CannotRenderError: What renders the pages failed.
     """
     if processes < 2 or len(planned) < FEW:  # several
         return make_several(site, planned)
@@ -101,11 +99,11 @@ def _ignore_interrupts() -> None:
 
 def make_several(site: SiteContext, planned: Sequence[PlannedRun]) -> list[RunPart]:
     """Write the parts of some runs, one after the other."""
-    with PageRenderer(site.python, load_assets(), linked=True) as renderer:
-        return [_make(site, each, renderer) for each in planned]
+    renderer = TemplatePages(load_assets(), linked=True)
+    return [_make(site, each, renderer) for each in planned]
 
 
-def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> RunPart:
+def _make(site: SiteContext, planned: PlannedRun, renderer: TemplatePages) -> RunPart:
     try:
         loaded, ratios = load(planned)
     except BadFileError as error:
@@ -115,5 +113,5 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     links = navigation(site.title, has=site.has, made=site.made)
     values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
                       page=loaded.page)
-    (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
+    (site.folder / loaded.page).write_text(renderer.render("run.html", values), encoding="utf-8")
     return RunPart(run=loaded, compared=compared_builds(ratios), files=data, problem="; ".join(loaded.problems))

@@ -1,6 +1,5 @@
 """A site in a real browser, opened from disk: every page."""
 
-import sys
 from collections import Counter
 
 import pytest
@@ -27,7 +26,7 @@ def site(tmp_path_factory):
         make_site(SiteRequest(sources=find_sources([
             f"one={EXAMPLE / RUNS[0]}", f"two={EXAMPLE / RUNS[1]}", f"two={EXAMPLE / RUNS[2]}",
             f"one={EXAMPLE}/experiments",
-        ]), answers=find_answers(answers), title="Results", kinds=KINDS, python=sys.executable, describe=_about),
+        ]), answers=find_answers(answers), title="Results", kinds=KINDS, describe=_about),
             folder / "site")
 
     return once(tmp_path_factory, "site-of-two-machines", make) / "site"

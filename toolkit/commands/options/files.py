@@ -126,8 +126,7 @@ def add_page(parser: Any, what: str = "the report") -> None:
         "--html", metavar="FILE", type=html_file,
         help=f"Also write {what} as one page to FILE, which ends in .html. Use it for a browser, an attachment "
         "or an email. Paths in the project are relative and others are replaced; a page that would name the user, the "
-        "host or a secret is refused. The first page installs Jinja2 into the cache, unless gilscope[site] is "
-        "installed.")
+        "host or a secret is refused.")
     add_publisher(parser, "the page of --html")
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.site.single.page import SinglePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,18 +20,17 @@ def today() -> str:
 
 
 class HtmlFile:
-    """The page of --html.  It is made before anything takes long, so that its renderer is installed or missing then."""
+    """The page of --html."""
 
     def __init__(self, name: str, say: Callable[[str], None], made: Mapping[str, str] | None = None) -> None:
-        """Start the renderer of pages.
+        """Set how the page is made.
 
         Args:
             name: The file.
-            say: Called with each step that takes a while, and when the file is written.
+            say: Called when the file is written.
             made: How the page is made, for its foot; see `page_values`.
         """
         self._name, self._say, self._made = name, say, made
-        self._page = SinglePage(say)
 
     @classmethod
     def requested(cls, args: Any) -> HtmlFile | None:
@@ -43,7 +41,6 @@ class HtmlFile:
 
         Raises:
             ToolkitError: --by is given without --html.
-            CannotRenderError: Pages cannot be had here.
         """
         if not args.html:
             if args.by:
@@ -58,12 +55,14 @@ class HtmlFile:
         return dict(self._made or {})
 
     def write(self, template: str, values: Mapping[str, Any], **more: Any) -> None:
-        """Write the page; the arguments are those of `SinglePage.text`.
+        """Write the page; the arguments are those of `single_page`.
 
         Raises:
             ToolkitError: It would name a person or a machine, or cannot be written.
         """
-        text = self._page.text(self._name, template, values, made=self._made, **more)
+        from gilscope.toolkit.site.single.page import single_page  # noqa: PLC0415 - Jinja2 takes long to import
+
+        text = single_page(self._name, template, values, made=self._made, **more)
         try:
             Path(self._name).write_text(text, encoding="utf-8")
         except OSError as error:

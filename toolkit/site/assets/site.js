@@ -81,6 +81,6 @@
 
   window.gilscopeSortable = sortable;
   document.querySelectorAll("table.sortable").forEach(sortable);
-  document.querySelectorAll("form.filters:not(#choose)").forEach(filtering);
+  document.querySelectorAll("form.filters").forEach(filtering);
   enlarging();
 })();

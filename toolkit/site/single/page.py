@@ -9,54 +9,38 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.redaction import of_this_machine, refuse, without_folders
+from gilscope.toolkit.site.page import TemplatePages
 from gilscope.toolkit.site.page_values import page_values, shown
-from gilscope.toolkit.site.renderer_process import PageRenderer, rendering_python
 from gilscope.toolkit.site.style import load_assets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
-class SinglePage:
-    """Makes the pages of one command; it finds the renderer first, since the command itself can take hours."""
+def single_page(
+    name: str, template: str, values: Mapping[str, Any], *, root: str = "", pictures: Sequence[Path] = (),
+    hosts: Iterable[str] = (), made: Mapping[str, str] | None = None,
+) -> str:
+    """Return the page.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        """Find or make what renders.
+    Args:
+        name: What it is to be called, for the message that refuses it.
+        template: A file of `templates`.
+        values: What the template shows, plain; with what `base.html` needs, or the page's `title`.
+        root: The folder that paths are made relative to; "": the current one.
+        pictures: SVG files that it shows.
+        hosts: Names of machines that it tells of, beside this one.
+        made: How the page is made, for its foot; see `page_values`.
 
-        Args:
-            say: Told each step that takes a while.
-
-        Raises:
-            CannotRenderError: Pages cannot be had here.
-        """
-        self._python = rendering_python(say)
-
-    def text(
-        self, name: str, template: str, values: Mapping[str, Any], *, root: str = "", pictures: Sequence[Path] = (),
-        hosts: Iterable[str] = (), made: Mapping[str, str] | None = None,
-    ) -> str:
-        """Return the page.
-
-        Args:
-            name: What it is to be called, for the message that refuses it.
-            template: A file of `templates`.
-            values: What the template shows, plain; with what `base.html` needs, or the page's `title`.
-            root: The folder that paths are made relative to; "": the current one.
-            pictures: SVG files that it shows.
-            hosts: Names of machines that it tells of, beside this one.
-            made: How the page is made, for its foot; see `page_values`.
-
-        Raises:
-            ToolkitError: It would tell of a person or a machine.
-            CannotRenderError: It cannot be rendered.
-        """
-        drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
-        within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
-        with PageRenderer(self._python, load_assets()) as renderer:
-            page = renderer.page(template, public(values, root or str(Path.cwd()), made) | within)
-        private = of_this_machine(os.environ, hosts)
-        refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
-        return page
+    Raises:
+        ToolkitError: It would tell of a person or a machine.
+    """
+    drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
+    within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
+    page = TemplatePages(load_assets()).render(template, public(values, root or str(Path.cwd()), made) | within)
+    private = of_this_machine(os.environ, hosts)
+    refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
+    return page
 
 
 def as_address(svg: str) -> str:
