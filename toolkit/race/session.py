@@ -13,7 +13,7 @@ from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.program.spec import CHECKED, UNCHECKED
+from gilscope.toolkit.race.program.spec import CHECKED, THREADS, UNCHECKED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.core import Core
 
+SPAWNERS = frozenset({"multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver"})   # imported if used
 NOT_THE_PROGRAMS = {"__main__", "__mp_main__", "gilscope", "sitecustomize", "usercustomize"}   # imports
 CHECKING = OP_PREFIX + "checking"    # a name in builtins during a session
 _follows_forks = False
@@ -106,6 +107,9 @@ class RaceSession:
     def finish(self) -> None:
         """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
+        if not SPAWNERS.isdisjoint(sys.modules):
+            self.unrewritten["child processes"] = "started by spawn or forkserver, not by fork"
+        self._append(THREADS, str(sync.threads_seen()))
         if self.handler.any_record or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
         for path in self._unchecked_packages():
@@ -129,6 +133,10 @@ class RaceSession:
             elif (file.startswith(root) or split_installed(file)[0]) and self._is_project(name, file):
                 files.setdefault(top, file)
         return [file for top, file in files.items() if top not in checked]
+
+    def note_fork(self) -> None:
+        """Note that there is a process whose end may not be noted."""
+        self._append(THREADS, "forked")
 
     def stop(self) -> None:
         """Stop checking and undo all patches."""
@@ -173,6 +181,7 @@ def _after_fork() -> None:
     if (session := RaceSession.current) is not None:
         session.core.after_fork()
         session.handler.after_fork()
+        session.note_fork()
 
 
 class CoreMissingError(ToolkitError):

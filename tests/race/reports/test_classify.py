@@ -955,3 +955,25 @@ def test_a_caught_failure_excuses_removals_alone(program):
     made.site("act", "= Job()", "jobs[k]", "item_write", "", F.GUARD, ["check"])
     act = ("act", K.WRITE, SPAN)
     assert verdict(made, act, ("check", K.READ), owner={"a": Owner()}, part="item", key="a", sort="span")[1] == "race"
+
+
+POOL = """
+class Pool:
+    def open(self):
+        if self.jobs is None:
+            self.jobs = {}
+            self.jobs["ready"] = True
+            self.ready = 1
+        return self.jobs
+"""
+
+
+def test_repair_covers_all_that_the_test_guards(program):
+    """Another thread must not see what is stored before it is complete."""
+    made = program(POOL)
+    made.site("check", "is None", "self.jobs", "attr_read", "jobs", F.TEST | F.SPAN_READ)
+    made.site("act", "= {}", "self.jobs", "attr_write", "jobs", F.GUARD, partners=["check"])
+    made.tell(("act", K.WRITE), ("check", K.READ), Owner(jobs={}), "attr", "jobs")
+    made.handler.finish()
+    (race,) = made.report().races
+    assert {race.first.lines, race.second.lines} == {(made.line_of("is None"), made.line_of("self.ready = 1"))}

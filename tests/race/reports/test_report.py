@@ -16,7 +16,7 @@ from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
-from tests.race.fakes.report import frame, make_access
+from tests.race.fakes.report import LOCK, frame, make_access
 
 SOURCE = """
 class Ledger:
@@ -293,6 +293,16 @@ def test_lines_that_hold_the_lock_already_are_left_out_of_the_repair_only_if_the
         other = split if held is whole else whole
         advice = sentences.LockAdvice("", "Bank.lock", (other,))
         assert sentences.repair(RaceKind.LOST_UPDATE, "attr", held, other, advice, None) == expected
+
+
+def test_lock_over_lines_that_call_code_under_it_has_to_be_reentrant():
+    inner = make_access(lines=(14, 14), locks=(LOCK,), stack=(frame("bank.py:21", "serve"),))
+    again = " (an RLock: these lines call each other)"
+    for lines, expected in (((20, 22), f"Hold Bank.lock over bank.py:20-22, too{again}."),
+                            ((30, 32), "Hold Bank.lock over bank.py:30-32, too.")):
+        outer = make_access(lines=lines)
+        advice = sentences.LockAdvice("", "Bank.lock", (outer,))
+        assert sentences.repair(RaceKind.LOST_UPDATE, "attr", inner, outer, advice, None) == expected
 
 
 @pytest.mark.parametrize("lines", [(8, 14), (8, 8)])

@@ -180,7 +180,25 @@ def test_script_is_code_of_the_user_even_among_the_tests(project):
     (project / "tests" / "run.py").write_text("print('done')\n")
     done = race(project, sys.executable, program=("tests/run.py",))
     assert (done.stderr, done.returncode) == (
-        "gilscope race: checked 1 file of Corner.Shop; no race in what this run did\n", 0)
+        "gilscope race: checked 1 file of Corner.Shop; no race in what this run did, in which only one thread ran\n", 0)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_child_processes_that_run_unchecked_are_named(method, tmp_path):
+    (tmp_path / "prog.py").write_text(textwrap.dedent(f"""
+        import multiprocessing
+        def child():
+            pass
+        if __name__ == "__main__":
+            process = multiprocessing.get_context("{method}").Process(target=child)
+            process.start()
+            process.join()
+        """))
+    done = subprocess.run([sys.executable, "-P", "-m", "gilscope", "race", "prog.py"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False, timeout=PATIENCE, env=environment())
+    assert ("not watched: child processes: started by spawn or forkserver, not by fork" in done.stderr) == (
+        method != "fork")
+    assert ("only one thread ran" in done.stderr) == (method != "fork"), "a forked one may end without a word"
 
 
 def test_folder_without_a_project_has_no_installed_code(project):
@@ -199,7 +217,8 @@ def test_json_names_the_checked_files_in_place_of_the_line(project):
 
 def test_line_comes_on_a_terminal_as_well(tmp_path):
     shown, code = on_a_terminal(tmp_path, "print('ready')\n", b"")
-    assert (code, shown.splitlines()[-1]) == (0, "gilscope race: checked script.py; no race in what this run did")
+    said = "gilscope race: checked script.py; no race in what this run did, in which only one thread ran"
+    assert (code, shown.splitlines()[-1]) == (0, said)
 
 
 @pytest.mark.parametrize("options", [(), ("-n2", "-p", "xdist.plugin")], ids=["alone", "xdist"])

@@ -269,9 +269,12 @@ class Recorder:
         # A read that follows the act sees what one lock over test and act leaves behind.
         if side.kind != AccessKind.READ or not follows_act(side.number, other.number, self._sites):
             numbers.add(side.number)
-        lines = [site.line for number in numbers if (site := self._sites[number]).path == side.site.path
+        sites = [site for number in numbers if (site := self._sites[number]).path == side.site.path
                  and site.function == side.site.function]
-        return min(lines), max(lines)
+        # What the test guards beside the act may use what the act stored, which has to be complete by then.
+        blocks = [self._sources.block_end(test, act) for act in sites for test in sites
+                  if act.flags & Flag.GUARD and test is not act]
+        return min(site.line for site in sites), max([site.line for site in sites] + blocks)
 
     def _remedy(self, kind: str, owner: Any, first: ConflictSide, second: ConflictSide) -> str | None:
         """Return the atomic step that can replace each check and its act, None if there is none or they differ."""

@@ -123,6 +123,14 @@ class SourceFiles:
                 return len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Expr | ast.Assign)
         return False
 
+    def block_end(self, read: SiteInfo, write: SiteInfo) -> int:
+        """Return the last line of the block around `write` that the `if` of `read` guards, 0 if there is none."""
+        for inner, node in pairwise(self.around(write)):
+            if isinstance(node, ast.If) and _covers(node.test, read) and inner is not node.test:
+                block = node.body if inner in node.body else node.orelse
+                return block[-1].end_lineno or 0
+        return 0
+
     def found_there(self, test: SiteInfo, write: SiteInfo) -> bool:
         """Return True if the write is in the body of an `if` that tests only `key in container`."""
         for node in self.around(write):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gilscope.toolkit.own_files import InstalledProject, is_test, project_name, split_installed
-from gilscope.toolkit.race.program.spec import CHECKED, UNCHECKED
+from gilscope.toolkit.race.program.spec import CHECKED, THREADS, UNCHECKED
 from gilscope.toolkit.race.spool import opened
 from gilscope.toolkit.units import counted, few
 
@@ -42,6 +42,7 @@ class CheckedFiles:
         self._known = os.access(folder, os.R_OK | os.X_OK)   # the program may have removed it
         self.paths = _lines(folder, CHECKED)
         self._unchecked = _lines(folder, UNCHECKED)
+        self._is_alone = _lines(folder, THREADS) == ["1"]
         self._name = project_name(root)
         self._root = os.path.realpath(root)
         self._own: list[str] = []
@@ -80,7 +81,9 @@ class CheckedFiles:
             rest = " and ".join([*tests, *_shown(self._own + self._others)])
             but = rest and f" but {rest}"
             return f"nothing{self._name and f' of {self._name}'} was checked{but}: {self._reason()}"
-        return f"checked {self._named() if self._name else self._listed()}{self._rest()}{result and f'; {result}'}"
+        alone = ", in which only one thread ran" if self._is_alone and not found else ""
+        files = self._named() if self._name else self._listed()
+        return f"checked {files}{self._rest()}{result and f'; {result}{alone}'}"
 
     def _named(self) -> str:
         parts = [f"{counted(len(self._own), 'file')} of {self._name}"] if self._own else []

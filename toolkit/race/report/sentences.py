@@ -161,13 +161,23 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {held} around `next`."
     # A lock that is held at one line may not be held over several.
     lacking = [side for side in (first, second) if side in lock.lacking or side.lines[0] != side.lines[1]]
-    too = ", too" if len({side.lines for side in lacking}) < len({side.lines for side in (first, second)}) else ""
-    over = f"old {held} over {line_ranges(lacking or (first, second))}{too}"
+    all_lines, lacking_lines = ({side.lines for side in sides} for sides in ((first, second), lacking))
+    too = ", too" if lock.name and len(lacking_lines) < len(all_lines) else ""
+    over = f"old {held} over {line_ranges(lacking or (first, second))}{too}{_reentrant((first, second), lock.name)}"
     if kind is RaceKind.CHECK_THEN_ACT and remedy is not None:
         return f"{REMEDIES[remedy]}, or h{over}."
     if kind is RaceKind.UNSYNCHRONISED:
         return f"H{over}, or pass the value on through queue.Queue, Event or join."
     return f"H{over}."
+
+
+def _reentrant(sides: Sequence[Access], name: str | None) -> str:
+    """Return that the lock has to be an RLock, if code that is called from lines to lock takes it, too; else ""."""
+    callers = [side.stack for side in sides if side.locks or name is None]
+    called_from = {(frame.path, frame.line) for stack in callers for frame in stack}
+    inside = any(side.place.path == path and side.lines[0] <= line <= side.lines[1]
+                 for side in sides for path, line in called_from)
+    return " (an RLock: these lines call each other)" if inside else ""
 
 
 def repair_of_all(races: Sequence[Race]) -> str:
@@ -178,8 +188,8 @@ def repair_of_all(races: Sequence[Race]) -> str:
         return " ".join(repairs)
     sides = [side for race in races for side in (race.first, race.second)]
     names = [lock.name for side in sides for lock in side.locks]
-    lock = max(names, key=names.count, default="one lock")   # the one that most accesses hold already
-    return f"Hold {lock} over {line_ranges(sides)}."
+    lock = max(names, key=names.count, default=None)   # the one that most accesses hold already
+    return f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."
 
 
 def line_ranges(sides: Sequence[Access]) -> str:

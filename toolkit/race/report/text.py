@@ -272,7 +272,7 @@ def _remarks(report: RaceReport) -> Iterator[str]:
 def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, paint: Paint) -> str:
     races = sum(race.severity == Severity.RACE for race in report.races)
     violations = len(report.races) - races
-    counts = [counted(races, "data race")]
+    counts = [counted(races, "data race")] if races or not violations else []
     if violations:
         counts.append(counted(violations, Severity.VIOLATION))
     variables = len({(race.section, race.base) for race in report.races})

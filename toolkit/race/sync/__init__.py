@@ -65,6 +65,11 @@ def describe(uid: int) -> tuple[str, tuple[Place, ...]]:
     return _installed.describe(uid)
 
 
+def threads_seen() -> int:
+    """Return the number of threads that have run."""
+    return 1 if _installed is None else _installed.seen
+
+
 def root_of(uid: int) -> int:
     """Return the ancestor of thread `uid` that the main thread started, 0 for the main thread itself."""
     return uid if _installed is None else _installed.root(uid)

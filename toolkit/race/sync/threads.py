@@ -55,6 +55,7 @@ class ThreadTracker:
         self.chains: dict[int, WorkerChain] = {}        # ident of a worker -> the chain of its tasks that were threads
         self._stacks: dict[tuple[tuple[int, int], ...], tuple[Line, ...]] = {}    # shared: few places start most
         self._installer = get_ident(), self._core.thread_uid()
+        self.seen = 1                # threads and tasks that count as threads, this one among them
         self._known: dict[int, ThreadOrigin] = {self._installer[1]: ThreadOrigin(None, "MainThread", ())}
         self._is_alive: Callable[[Any], bool] = lambda _thread: True
 
@@ -74,6 +75,7 @@ class ThreadTracker:
         return uid
 
     def _remember(self, uid: int, started: ThreadOrigin) -> None:
+        self.seen += 1
         self._known[uid] = started
         while len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
