@@ -81,7 +81,7 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     code, out, err = folder.measure("noop", "--models", "threads,subinterpreters", "--seed", "5",
                                     "--status-file", "status.json", label="first")
     assert code == 0, err
-    for words in ("noop", "serial", "threads", "host", "2 of 2 rounds", "seed 5", "Speed-up over serial"):
+    for words in ("noop", "serial", "threads", "host", "2 rounds", "speed-up over serial"):
         assert words in out
     assert "results in results/first" in err
     run = folder.run("first")
@@ -124,7 +124,7 @@ def test_run_has_a_further_session(folder):
     assert [session.first_round for session in run.sessions] == [0, 2]
     assert set(map(tuple, rounds_of(run).values())) == {(0, 1, 2, 3)}
     assert {one.session for each in run.measurements for one in each.observations if one.round > 1} == {2}
-    assert "4 of 4 rounds" in out
+    assert "4 rounds" in out
 
 
 @pytest.mark.slow
@@ -307,7 +307,7 @@ def test_killed_run_goes_on_where_it_was(folder):
     (folder.path / "go").touch()
     code, out, err = folder.call("run", "--resume", "gated", GATED_PLACE=str(folder.path))
     assert code == 0, err
-    assert "2 of 2 rounds" in out
+    assert "2 rounds" in out
     after = folder.run("gated")
     assert rounds_of(after) == {cell: [0, 1] for cell in before.cells}
     assert {each.cell: each.observations[0] for each in after.measurements} == {
@@ -326,7 +326,7 @@ def test_run_whose_answers_are_clear_goes_on_when_more_is_asked(folder):
     assert "every answer of clear is clear" in err
     code, out, err = folder.call("run", "--resume", "clear", "--resolution", "1%", "--rounds", "3")
     assert code == 0, err
-    assert "3 of 3 rounds" in out
+    assert "3 rounds" in out
     run = folder.run("clear")
     assert (run.looks, run.answered, run.options["settings"]["resolution"]) == (1, (), 0.01)
     assert rounds_of(run) == {cell: [0, 1, 2] for cell in run.cells}

@@ -86,7 +86,7 @@ def test_run_whose_builds_are_others_now_does_not_go_on(copied, tmp_path, monkey
 
 
 def test_copy_goes_by_its_folder(copied, tmp_path):
-    called = call("report", "copied")
+    called = call("report", "copied", "--full")
     assert called.code == 0
     assert "gilscope copied" in called.out
     assert "second-worker" not in called.out

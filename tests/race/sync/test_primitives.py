@@ -367,7 +367,7 @@ def test_generations_of_a_barrier_order_one_after_the_other(core):
 
 def test_departure_is_not_ordered_after_arrivals_of_later_generations(core, unseen):
     barrier = threading.Barrier(2, timeout=PATIENCE)
-    early = Unseen()
+    early, passed = Unseen(), Unseen()
 
     def first():
         barrier.wait()
@@ -378,10 +378,16 @@ def test_departure_is_not_ordered_after_arrivals_of_later_generations(core, unse
         barrier.wait()
         core.write("x")
         early.set()
+        passed.set()
         barrier.wait()
 
-    run(first, second, barrier.wait)
+    def third():
+        passed.wait()      # else it might be who `first` meets
+        barrier.wait()
+
+    run(first, second, third)
     early.close()
+    passed.close()
     assert core.raced == {"x"}
 
 

@@ -159,7 +159,9 @@ def _fetch(
         return found
     pinned = {text.partition("==")[0] for text in chosen.pins}
     rest = [text for text in requirements if distribution_of(text) not in pinned]
-    return found | _with_limits(pip.environment, rest, chosen)
+    missing = _with_limits(pip.environment, rest, chosen)
+    with WheelStore(build).fresh() as name:
+        return found | _explained(pip, build, rest, missing, Path(name))
 
 
 def _locked(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[str, InstallProblem] | None:
@@ -194,7 +196,14 @@ def _choose(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[
         # The store answers by name and version, which another file has, too.
         direct = {distribution_of(text) for text in requirements if _is_direct(text)}
         store.keep(file for file in Path(name).glob("*.whl") if distribution_of(file.name.split("-")[0]) not in direct)
-        told = pip.fetch([text for text in requirements if distribution_of(text) in missing], Path(name))
+        return _explained(pip, build, requirements, missing, Path(name))
+
+
+def _explained(
+    pip: BundledPip, build: Build, requirements: Sequence[str], missing: dict[str, InstallProblem], folder: Path,
+) -> dict[str, InstallProblem]:
+    """Return the reasons for missing packages by what the index has of each: an unknown name has no wheel, either."""
+    told = pip.fetch([text for text in requirements if distribution_of(text) in missing], folder)
     return missing | {distribution_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
 
 
