@@ -62,8 +62,8 @@ def check(trial: ProgramTrial) -> dict[str, float | str]:
     arguments = [trial.parameters["variant"], str(CHECKED_THREADS), str(CHECKED_UPDATES)]
     try:
         done = subprocess.run(
-            [trial.host, "-P", "-m", "gilscope", "race", "-q", "--build", f"measured={sys.executable}", f"--json={report}",
-             script, *arguments],
+            [trial.host, "-P", "-m", "gilscope", "race", "-q", "--build", f"measured={sys.executable}",
+             f"--json={report}", script, *arguments],
             cwd=trial.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_SECONDS,
             check=False,
         )
