@@ -222,9 +222,9 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
                 problems.append(str(error))
     for answer in answers:
         write_values(answer, folder)
-    for each in saved:
-        (folder / each.data).parent.mkdir(parents=True, exist_ok=True)
-        (folder / each.data).write_text(each.document, encoding="utf-8")
+    for kept in saved:
+        (folder / kept.data).parent.mkdir(parents=True, exist_ok=True)
+        (folder / kept.data).write_text(kept.document, encoding="utf-8")
     runs = writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
     _write_marker(site, runs, answers)
     return problems + lost
