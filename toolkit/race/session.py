@@ -13,7 +13,7 @@ from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.program.spec import CHECKED, THREADS, UNCHECKED
+from gilscope.toolkit.race.program.spec import CHECKED, FORKED, SPAWNED, THREADS, UNCHECKED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
@@ -107,9 +107,7 @@ class RaceSession:
     def finish(self) -> None:
         """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
-        if not SPAWNERS.isdisjoint(sys.modules):
-            self.unrewritten["child processes"] = "started by spawn or forkserver, not by fork"
-        self._append(THREADS, str(sync.threads_seen()))
+        self._append(THREADS, str(sync.threads_seen()) if SPAWNERS.isdisjoint(sys.modules) else SPAWNED)
         if self.handler.any_record or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
         for path in self._unchecked_packages():
@@ -136,7 +134,7 @@ class RaceSession:
 
     def note_fork(self) -> None:
         """Note that there is a process whose end may not be noted."""
-        self._append(THREADS, "forked")
+        self._append(THREADS, FORKED)
 
     def stop(self) -> None:
         """Stop checking and undo all patches."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gilscope.toolkit.own_files import InstalledProject, is_test, project_name, split_installed
-from gilscope.toolkit.race.program.spec import CHECKED, THREADS, UNCHECKED
+from gilscope.toolkit.race.program.spec import CHECKED, SPAWNED, THREADS, UNCHECKED
 from gilscope.toolkit.race.spool import opened
 from gilscope.toolkit.units import counted, few
 
@@ -42,7 +42,9 @@ class CheckedFiles:
         self._known = os.access(folder, os.R_OK | os.X_OK)   # the program may have removed it
         self.paths = _lines(folder, CHECKED)
         self._unchecked = _lines(folder, UNCHECKED)
-        self._is_alone = _lines(folder, THREADS) == ["1"]
+        threads = _lines(folder, THREADS)
+        self._is_alone = threads == ["1"]
+        self._spawned = ["child processes (spawn, forkserver)"] if SPAWNED in threads else []
         self._name = project_name(root)
         self._root = os.path.realpath(root)
         self._own: list[str] = []
@@ -95,7 +97,8 @@ class CheckedFiles:
         return few(_shown([*self._own, *self._tests, *self._others]))
 
     def _rest(self) -> str:
-        return f", not {few(_shown(self._unchecked))}" if self._unchecked else ""
+        rest = [*_shown(self._unchecked), *self._spawned]
+        return f", not {few(rest)}" if rest else ""
 
     def _reason(self) -> str:
         if not self._unchecked:

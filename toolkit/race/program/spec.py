@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 FILE = "spec"           # in the spool folder
 REFUSED = "refused"     # written by a child that did not begin the program and has printed the reason
 CHECKED = "checked"     # the paths of the checked files, one per line, written as they are loaded
-THREADS = "threads"     # the number of threads of each process, written at its end; "forked" if there may be others
+THREADS = "threads"     # the number of threads of each process, written at its end, or one of these words:
+FORKED = "forked"       # it is a child, whose end may not be noted
+SPAWNED = "spawned"     # it started children that are not checked
 UNCHECKED = "unchecked"   # packages of the project without any checked file, one path per line, written at the end
 MISSING = "missing"     # the module of -m, written by a child whose Python does not have it
 BEGUN = "begun"         # written when the program's own code is about to run
