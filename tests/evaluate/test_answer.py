@@ -124,7 +124,7 @@ def test_who_must_act_and_what_is_ours():
     assert given.effort == Effort(files=("shop/counter.py",), places=(Place(file="shop/counter.py", line=17),),
                                   packages=("lxml 7.0", "orjson"), unknown="")
     text = said(given)
-    assert ("Not yet: on 3.14t 1 package stands in the way in every version; 1 package has to be taken in "
+    assert ("Not yet: on 3.14t 1 package stands in the way, and no newer version helps; 1 package has to be taken in "
             "a newer version; 1 thing of our own has to be mended.") in text
     assert "effort: 1 place in 1 file of ours to be looked at (shop/counter.py:17); 2 packages to change" in text
     assert given.more == "gilscope evaluate . --explain orjson"

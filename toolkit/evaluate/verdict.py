@@ -243,8 +243,8 @@ def _parties(blockers: Sequence[Blocker]) -> str:
     newer = sum(each.who is None and bool(each.package) for each in blockers)
     own = [each for each in blockers if each.who is None and not each.package]
     ours = sum(not each.mend for each in own)
-    parts = [_count(waiting, "package stands in the way in every version",
-                    "packages stand in the way in every version"),
+    parts = [_count(waiting, "package stands in the way, and no newer version helps",
+                    "packages stand in the way, and no newer version helps"),
              _count(newer, "package has to be taken in a newer version",
                     "packages have to be taken in newer versions"),
              _count(ours, "thing of our own has to be mended", "things of our own have to be mended"),
