@@ -95,7 +95,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
     assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0", "free": "1.0"}
     assert missing == {
-        "absent": WITHOUT_WHEEL, "source": unbuilt,
+        "absent": NOT_FOUND, "source": unbuilt,
         "half": InstallProblem(f"no wheel for {free.label} (1 other wheel, none without a GIL)",
                                "its source is there", InstallProblemKind.NO_WHEEL)}
 
