@@ -9,7 +9,6 @@ import pytest
 from gilscope.toolkit.builds.environment import installer, python_of
 from gilscope.toolkit.builds.package_installer import (
     NOT_FOUND,
-    WITHOUT_WHEEL,
     InstallProblem,
     InstallProblemKind,
     run_installer,
