@@ -5,7 +5,7 @@ from __future__ import annotations
 from gilscope.toolkit.report.comparison import comparison_document, not_compared
 from gilscope.toolkit.report.document import Banner, Lines, Table
 from gilscope.toolkit.report.table import compare_runs, unjudged
-from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.report.wording import entry_text, ratio_interval_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict, Unjudged
 from tests.report.shifted import shifted_run
 
@@ -31,6 +31,17 @@ def test_cells_of_the_common_shift_are_marked_and_the_mark_is_explained():
                if each.comparison and unjudged(each.comparison) in {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}]
     assert verdicts.count(MARKED) == len(shifted) > 0
     assert any(line.startswith(f"{MARKED}: ") and "common shift" in line for line in legend)
+
+
+def test_ratio_without_the_shift_has_its_own_interval():
+    """The interval that decides is of the ratio with the shift."""
+    contrasts = compare_runs(shifted_run("A"), shifted_run("B", 1.4, seed=2))
+    document = comparison_document("", contrasts, baseline="A", sample="B")
+    tables = [each for each in document.sections if isinstance(each, Table)]
+    printed = [entry_text(row[[column.title for column in table.columns].index("without shift")])
+               for table in tables for row in table.rows]
+    shifts = [each.comparison.shift for each in contrasts if each.comparison is not None]
+    assert sorted(printed) == sorted(ratio_interval_text(each.ratio, each.lo, each.hi) for each in shifts)
 
 
 def test_without_a_common_shift_nothing_is_marked():

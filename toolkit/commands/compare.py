@@ -108,7 +108,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                        help="With --again: stop before TIME is over, e.g. 5m (default: no limit).")
     again.add_argument("--label", metavar="LABEL", help="With --again: name the new run LABEL (default: date and "
                                                         "time).")
-    add_full(parser)
+    add_full(parser, "times of both sides, noise floors, what each word means, why cells were not compared",
+             "the verdicts, at most 14 cells, those that differ first")
     add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import GIL_LIMITS, MOSTLY, Limiter, file_line, place_text
+from gilscope.toolkit.gil.bottleneck import MOSTLY, Limiter, file_line, gil_waits, place_text
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -59,7 +59,7 @@ def answer_lines(found: Diagnosis) -> tuple[str, ...]:
 def _limit_text(found: Diagnosis) -> str:
     """Return the bottleneck of the program; the GIL does not limit its speed if no run without it was faster."""
     if found.limit.what is Limiter.GIL and found.elsewhere is not None and not _may_be_faster(found.elsewhere, found):
-        return found.limit.sentence.replace(GIL_LIMITS, "No run without the GIL was shorter, but ")
+        return f"No run without the GIL was shorter, but {gil_waits(found.limit.share)}"
     return found.limit.sentence
 
 

@@ -21,7 +21,6 @@ LIMITS = 0.1       # share of the threads' time in waits for one thing, from whi
 MOSTLY = 0.5       # share of their time outside Python and its waits, from which on the program waits for I/O
 HARDLY = 0.2       # of the highest demand to run, and of their own time: threads with less do not count
 SEEN = 0.001       # smaller shares are left out of sentences
-GIL_LIMITS = "The GIL limits it: "
 
 
 class Limiter(StrEnum):
@@ -135,7 +134,12 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
     worst = holders[0] if holders else None
     return Limit(what=Limiter.GIL, share=share, thread=worst.thread if worst else None,
                  place=CodeLine(worst.file, worst.line, worst.function) if worst else None, queued=0.0,
-                 sentence=f"{GIL_LIMITS}threads that wanted it waited {percent(share)} of their non-idle time.")
+                 sentence=f"The GIL limits it: {gil_waits(share)}")
+
+
+def gil_waits(share: float) -> str:
+    """Return how long threads waited for the GIL, as the end of a sentence."""
+    return f"threads that wanted it waited {percent(share)} of their non-idle time."
 
 
 def _lock(share: float, summary: RecordingSummary) -> Limit:

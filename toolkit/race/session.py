@@ -161,11 +161,11 @@ class RaceSession:
             self.checked.add(path)
             self._append(CHECKED, path)
 
-    def _append(self, name: str, path: str) -> None:
+    def _append(self, name: str, line: str) -> None:
         try:
-            append(os.path.join(self.spool, name), f"{path}\n".encode(errors="replace"))
+            append(os.path.join(self.spool, name), f"{line}\n".encode(errors="replace"))
         except OSError:
-            return   # the report then does not count the file
+            return   # the report then does not say it
 
 
 def _follow_forks() -> None:

@@ -20,7 +20,7 @@ from gilscope.toolkit.report.overview import (
 )
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.wording import limits_text
+from gilscope.toolkit.report.wording import first_text, limits_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
@@ -108,17 +108,14 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         yield f"one thread on {build}, against {gil_build}: {_cost_text(found)}"
     yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
     yield from ceiling_lines(steady, run)
-    failed = list(failures(tables))
-    if failed:
-        more = f" ({len(failed) - 1} more: --full)" if len(failed) > 1 else ""
-        yield f"failed: {failed[0]}{more}"
+    if failed := list(failures(tables)):
+        yield f"failed: {first_text(failed)}"
     undecided = [each for found in costs.values() for each in found.values()
                  if each.verdict() == SpeedVerdict.CANNOT_TELL]
     if said := open_text(tables, run, undecided):
         yield f"open: {said}"
-    if found_cautions := cautions(run):
-        more = f" ({len(found_cautions) - 1} more: --full)" if len(found_cautions) > 1 else ""
-        yield f"careful: {found_cautions[0]}{more}"
+    if warnings := cautions(run):
+        yield f"careful: {first_text(warnings)}"
 
 
 def _cost_text(found: Mapping[str, Comparison]) -> str:

@@ -30,6 +30,7 @@ from gilscope.toolkit.report.table import common_shifts, rounds_to_tell, unjudge
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import (
     FROM_SHIFT,
+    first_text,
     floors_text,
     ratio_interval_text,
     ratio_number,
@@ -144,10 +145,9 @@ def comparison_answer(
         rows = tuple(tuple(replace(entry, marks=()) for entry in row) for row in table.rows)
         sections.append(replace(table, title="", rows=rows, footnotes=()))
     cautions = [note.text for note in (*shift_notes(contrasts, baseline, sample), *notes)]
-    more = f" ({len(cautions) - 1} more: --full)" if len(cautions) > 1 else ""
     left = f"{len(compared) - MOST_ROWS} more cells, " if len(compared) > MOST_ROWS else ""
     sections.append(Lines("", (
-        *(f"careful: {text}{more}" for text in cautions[:1]), *filter(None, [lacking_text(contrasts)]),
+        *([f"careful: {first_text(cautions)}"] if cautions else []), *filter(None, [lacking_text(contrasts)]),
         f"{left}times, noise floors, and why cells were not compared: --full")))
     return Document(tuple(sections))
 
@@ -183,7 +183,8 @@ def _legend(
         yield (f"cannot tell {FROM_SHIFT}: it would have a verdict if it were known that the two runs have no common "
                "shift.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
-        yield f"Verdicts use wider intervals than the printed ones: {_family_text(contrasts, again=again)}."
+        yield ("Verdicts use wider intervals, which are printed where no difference is significant: "
+               f"{_family_text(contrasts, again=again)}.")
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
         yield ("without shift: the ratio over what the other workloads have in common. Faster and slower hold whether "
                "none or all of the shift is the machine's.")
@@ -284,7 +285,7 @@ def _remainder(comparison: Comparison) -> Entry:
     shift = comparison.shift
     if shift is None or not _has_remainder(comparison):
         return Entry("-")
-    return Entry(Interval(replace(comparison, ratio=shift.ratio, lo=shift.lo, hi=shift.hi)))
+    return Entry(ratio_interval_text(shift.ratio, shift.lo, shift.hi))   # its own, not the one that decides
 
 
 def _floor_text(comparisons: Iterable[Comparison]) -> str:

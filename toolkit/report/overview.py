@@ -162,7 +162,7 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         which = "this session" if sessions == 1 else f"these {sessions} sessions"
         about = f" about {which}" if sessions < FEWEST else ""
         yield (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
-               f"wider intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
+               f"wider intervals, printed for undecided ones{''.join(_exceptions(tables, gains))}){lacking}.")
 
 
 def _gains(table: Table) -> list[GainValue]:

@@ -26,7 +26,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds, percent, percent_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from gilscope.toolkit.stats.scaling import FittedValue
     from gilscope.toolkit.stats.verdict import Comparison
@@ -326,6 +326,11 @@ def range_text(numbers: Collection[float], text: Callable[[float], str]) -> str:
     """Return "1.84x to 1.92x", the smallest and the largest number as `text` formats them; one if they look equal."""
     least, most = text(min(numbers)), text(max(numbers))
     return least if least == most else f"{least} to {most}"
+
+
+def first_text(texts: Sequence[str]) -> str:
+    """Return the first text, and how many more there are in the whole report."""
+    return texts[0] + (f" ({len(texts) - 1} more: --full)" if len(texts) > 1 else "")
 
 
 def or_text(items: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
-from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
+from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy
 from tests.faults.damage import at, kind_of, places
@@ -305,11 +305,14 @@ def test_lock_over_lines_that_call_code_under_it_has_to_be_reentrant():
         assert sentences.repair(RaceKind.LOST_UPDATE, "attr", inner, outer, advice, None) == expected
 
 
-@pytest.mark.parametrize("lines", [(8, 14), (8, 8)])
-def test_the_pattern_names_the_test_and_the_act(lines):
-    act, checked = make_access(lines=(14, 14)), make_access(lines=lines)
-    said = sentences.pattern("check-then-act", "order", "attr", act, checked, None)
-    assert ("between the test in line 8 and the act in line 14." in said) == (lines == (8, 14))
+@pytest.mark.parametrize(("verb", "lines", "expected"), [
+    ("write", (8, 10), "the act in line 10."), ("read", (8, 10), "the act in line 10."), ("write", (8, 8), "its act.")])
+def test_the_pattern_names_the_test_and_the_act_and_not_the_end_of_their_block(verb, lines, expected):
+    test, act = (Spot(path="bank.py", line=line, column=0, op="attr_read") for line in lines)
+    here, there = (act, test) if verb == "write" else (test, act)
+    checked = make_access(verb=verb, place=frame(f"bank.py:{here.line}", "f"), partner=there, lines=(8, 14))
+    said = sentences.pattern("check-then-act", "order", "attr", make_access(), checked, None)
+    assert f"between the test in line 8 and {expected}" in said
 
 
 def test_the_pattern_names_the_operator():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,14 +229,14 @@ def publish_hosts(runs: HostRuns, target: Path) -> int:
     return runs.failed
 
 
-def finished(runs: HostRuns) -> tuple[Document, Document, Callable[[], dict[str, Any]]]:
-    """Return the answer of several hosts, their report, and a function that returns its values."""
+def finished(runs: HostRuns) -> tuple[Callable[[], Document], Callable[[], Document], Callable[[], dict[str, Any]]]:
+    """Return functions that make the answer of several hosts, their report, and its values."""
     if runs.is_one_machine:
         run = runs.merged()
-        return answer_document(run), run_document(run), lambda: run_values(run)
+        return partial(answer_document, run), partial(run_document, run), partial(run_values, run)
     hosts = runs.measured()
-    document = hosts_document(runs.label, hosts, runs.states)
-    return document, document, lambda: hosts_values(runs.label, hosts, runs.states)
+    report = cache(partial(hosts_document, runs.label, hosts, runs.states))
+    return report, report, partial(hosts_values, runs.label, hosts, runs.states)
 
 
 def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:

@@ -36,12 +36,17 @@ def add_output(parser: Any, what: str = "the report") -> None:
             help=f"{form_help(what, each.title, each.suffix)} {each.purpose}")
 
 
-def add_full(parser: Any) -> None:
-    """Add the option that prints the whole report."""
+def add_full(parser: Any, everything: str, answer: str) -> None:
+    """Add the option that prints the whole report; the texts say what that is, and what the answer is."""
     parser.add_argument(
         "--full", action="store_true",
-        help="Print everything: times, intervals and efficiency of each cell, builds, machine, error probabilities "
-        "(default: what to use, what it costs, what is open). Use it to check or cite a number.")
+        help=f"Print everything: {everything} (default: {answer}). Use it to check or cite a number.")
+
+
+def add_full_run(parser: Any) -> None:
+    """Add the same for the report of a run."""
+    add_full(parser, "times, intervals and efficiency of each cell, builds, machine, error probabilities",
+             "what to use, what it costs, what is open")
 
 
 def add_program_output(parser: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.files import STDOUT, add_page
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output, requested
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full_run, add_output, requested
 from gilscope.toolkit.commands.streams import print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
         "folder (default: list all runs). Several, one per machine, as LABEL, FOLDER or NAME=FOLDER, give one report "
         "over all machines, e.g. laptop=.gilscope-results/first server=copied/first."
     )
-    add_full(parser)
+    add_full_run(parser)
     add_output(parser)
     add_page(parser)
     # The spelling of --markdown in earlier versions.
@@ -94,12 +94,12 @@ def _report_hosts(args: argparse.Namespace, hosts: HostRuns, page: HtmlFile | No
 
     answer, whole, values = finished(hosts)
     output = ReportOutput(args)
-    output.show_answer(lambda: answer, lambda: whole, full=args.full)
+    output.show_answer(answer, whole, full=args.full)
     output.finish(values)
     if page:
         from gilscope.toolkit.commands.report.publishing import write_hosts_page
 
-        write_hosts_page(page, hosts, whole)
+        write_hosts_page(page, hosts, whole())
     return hosts.failed
 
 

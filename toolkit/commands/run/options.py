@@ -16,7 +16,7 @@ from gilscope.toolkit.commands.options.common import (
     share,
     task_lengths,
 )
-from gilscope.toolkit.commands.output.reports import add_full, add_output, all_options
+from gilscope.toolkit.commands.output.reports import add_full_run, add_output, all_options
 from gilscope.toolkit.measure.settings import KINDS, PRESETS
 from gilscope.toolkit.model import FIRST_LOOK, Phase
 from gilscope.toolkit.user_dirs import DEFAULT_RESULTS, EARLIER_RESULTS, RESULTS_VARIABLE
@@ -244,7 +244,7 @@ def add_results(group: Any) -> None:
         action="store_true",
         help="Exit with 3, before anything is measured, if the builds were not built alike. Use it in CI.",
     )
-    add_full(group)
+    add_full_run(group)
     add_output(group)
     group.add_argument(
         "--dry-run",

@@ -76,7 +76,7 @@ def _on_fleet(args: argparse.Namespace) -> int:
     if any(path.glob(f"*/{HEADER}")):
         answer, whole_report, values = finished(HostRuns.of_fleet(path))
         output = ReportOutput(args)
-        output.show_answer(lambda: answer, lambda: whole_report, full=args.full)
+        output.show_answer(answer, whole_report, full=args.full)
         output.finish(values)
     return 0 if whole else FAILED_CELLS
 

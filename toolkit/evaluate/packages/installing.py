@@ -159,7 +159,8 @@ def _fetch(
         return found
     pinned = {text.partition("==")[0] for text in chosen.pins}
     rest = [text for text in requirements if distribution_of(text) not in pinned]
-    missing = _with_limits(pip.environment, rest, chosen)
+    if not (missing := _with_limits(pip.environment, rest, chosen)):
+        return found
     with WheelStore(build).fresh() as name:
         return found | _explained(pip, build, rest, missing, Path(name))
 

@@ -26,12 +26,10 @@ def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = F
     `by_key_alone`: names that the key was made from count only if the key determines them: `seen[number % 2] = number`
     stores the first of many.
     """
-    found = _assignment(around)
-    module = around[-1] if around else None
-    if found is None or not isinstance(module, ast.Module):
+    found = _store(around)
+    if found is None:
         return False
-    target, value, block = found
-    value = _resolve(value, block)
+    target, value, block, module = found
     functions = [node for node in around if isinstance(node, Function)]
     key_names = _determined_by_key if by_key_alone else _key_names
     allowed = key_names(target, block) | _outside(functions, module) | _decorated(value, functions)
@@ -49,12 +47,21 @@ def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = F
 
 def has_side_effects(around: Sequence[ast.AST]) -> bool:
     """Return True if a function of this file that makes the stored value also changes a global or an object."""
+    found = _store(around)
+    if found is None:
+        return False
+    _, value, _, module = found
+    return any(map(_has_side_effects, _functions_called(value, around, module)))
+
+
+def _store(around: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr, list[ast.stmt], ast.Module] | None:
+    """Return target, resolved value, preceding statements and module of the innermost assignment."""
     found = _assignment(around)
     module = around[-1] if around else None
     if found is None or not isinstance(module, ast.Module):
-        return False
-    _, value, block = found
-    return any(map(_has_side_effects, _functions_called(_resolve(value, block), around, module)))
+        return None
+    target, value, block = found
+    return target, _resolve(value, block), block, module
 
 
 def _assignment(around: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr, list[ast.stmt]] | None:

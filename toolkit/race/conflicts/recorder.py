@@ -319,7 +319,7 @@ def _stays(context: ConflictContext) -> bool:
 
 
 # What an act raises if its check was outdated, by the class of the container and the method.
-FAILURES = {
+ERRORS_OF_ACTS = {
     **dict.fromkeys([("list", "pop"), ("deque", "pop"), ("deque", "popleft")], Remedy.INDEX_ERROR),
     **dict.fromkeys([("list", "remove"), ("deque", "remove")], Remedy.VALUE_ERROR),
     **dict.fromkeys([("set", "pop"), ("set", "remove"), ("dict", "popitem")], Remedy.KEY_ERROR),
@@ -336,7 +336,8 @@ def _remedy_of(act: SiteInfo, owner: Any, sources: SourceFiles) -> Remedy | None
             return Remedy.POP
         if act.op == "item_write" and sources.stores_default(act):
             return Remedy.SETDEFAULT
-    return next((FAILURES[base, act.key] for base in bases if (base, act.key) in FAILURES and act.op == "method"), None)
+    return next((ERRORS_OF_ACTS[base, act.key] for base in bases
+                 if act.op == "method" and (base, act.key) in ERRORS_OF_ACTS), None)
 
 
 VERBS = {

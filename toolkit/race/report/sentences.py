@@ -76,10 +76,13 @@ def _lost(first: Access, second: Access) -> str:
 
 
 def _checked(first: Access, second: Access) -> str:
-    side = max((second, first), key=lambda each: each.lines[1] - each.lines[0])
-    test, act = side.lines
-    between = f"in line {test}" if test == act else f"in line {test} and the act in line {act}"
-    return f"Another thread can change it between the test {between}{' and its act' * (test == act)}."
+    for side in (second, first):
+        if side.partner is not None:
+            here, there = side.place.line, side.partner.line
+            test, act = (here, there) if side.verb == "read" else (there, here)
+            its_act = "its act" if test == act else f"the act in line {act}"
+            return f"Another thread can change it between the test in line {test} and {its_act}."
+    return "Another thread can change it between the test and its act."
 
 
 class LockAdvice(NamedTuple):
