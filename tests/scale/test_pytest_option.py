@@ -117,7 +117,7 @@ def session(python, folder, *words, tests=TESTS):
 def answers(output):
     """Return the answers in the summary, by the name of the test."""
     return {name: (word, text) for word, name, text in re.findall(
-        r"^([a-z ]+): test_app\.py::(\S+?)(?:: (.*))?$", output, re.MULTILINE)}
+        r"^([a-z ]+): test_app\.py::(\S+?)(?:[:;] (.*))?$", output, re.MULTILINE)}
 
 
 UNMEASURED = {

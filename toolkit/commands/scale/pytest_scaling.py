@@ -28,7 +28,7 @@ from gilscope.toolkit.race._core import build
 from gilscope.toolkit.records import from_plain, to_plain
 from gilscope.toolkit.scale.api import LIMITED, ApiCallable, ApiOutcome, investigated, looked_at
 from gilscope.toolkit.scale.api_report import way_text
-from gilscope.toolkit.scale.report import investigation_sentences, span_text
+from gilscope.toolkit.scale.report import UNKNOWN, investigation_sentences, span_text
 from gilscope.toolkit.scale.zygote_here import ZygoteHere
 from gilscope.toolkit.scale.zygote_process import UnscalableFunctionError
 from gilscope.toolkit.units import counted
@@ -217,4 +217,5 @@ def _text(seen: ApiCallable) -> str:
     span = seen.evidence.of_ceiling if seen.evidence else None
     reached = f": {span_text(span)} of the ceiling" if span else ""
     way = way_text(seen)
-    return f"{reached}; in the way: {way}" if way else reached
+    # An unsure verdict says it already, and the sentence below it says why.
+    return f"{reached}; in the way: {way}" if way not in {"", UNKNOWN} else reached
