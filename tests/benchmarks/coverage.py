@@ -16,7 +16,6 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
 - majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
 - near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, where measurements err by 6 %: by a
   short measurement, before the later ones, and at the end
-- fits: how often the intervals of fits of Amdahl's law and the USL hold the truth; processes differ by 2 %
 - twins: how often A/A arms widen what is right, and what is too narrow
 
     python -m tests.benchmarks.coverage [--tables 40] [--only intervals,power] [--json]
@@ -51,7 +50,6 @@ from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
-from gilscope.toolkit.stats.scaling import fit_scaling
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from gilscope.toolkit.stats.verdict import verdict_for
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
@@ -382,19 +380,6 @@ def near(tables: int) -> Iterator[Row]:
             for verdict in ScalingVerdict if verdict is not ScalingVerdict.SLOWER}}
 
 
-def fits(tables: int) -> Iterator[Row]:
-    """Return the coverage of fitted numbers; with 1 to 8 workers."""
-    for sigma, kappa in ((0.05, 0.0), (0.05, 0.004), (0.19, 0.0225)):
-        for rounds in (3, 4, 6, 12):
-            draw = random.Random(f"fits {kappa} {rounds}")
-            made = [fit_scaling({n: {r: (1 + sigma * (n - 1) + kappa * n * (n - 1)) / n * exp(draw.gauss(0, 0.02))
-                                     for r in range(rounds)} for n in (1, 2, 4, 8)}, seed=k) for k in range(2 * tables)]
-            truths = {"sigma": sigma, "kappa": kappa} if kappa else {"serial": sigma, "sigma": sigma, "kappa": kappa}
-            held = {name: fmean(found.lo <= truth <= found.hi for each in made if (found := getattr(each, name)))
-                    for name, truth in truths.items()}
-            yield {"true_sigma": sigma, "true_kappa": kappa, "rounds": rounds, "fits": len(made), "serial": nan} | held
-
-
 def twins(tables: int) -> Iterator[Row]:
     """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
     for kind in KINDS:
@@ -413,7 +398,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "two runs": two, "shift": shift, "majority": majority, "near": near, "fits": fits, "twins": twins,
+    "best": sets, "two runs": two, "shift": shift, "majority": majority, "near": near, "twins": twins,
 }
 
 

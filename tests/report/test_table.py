@@ -14,7 +14,7 @@ from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import reported_comparisons
 from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.stats.noise_floor import NoiseFloor
-from tests.fakes import MACHINE, RunMaker, make_build, make_run
+from tests.fakes import RunMaker, make_build, make_run
 
 
 def cell(runner="serial", workers=1, build="3.14", **changes):
@@ -347,22 +347,6 @@ def test_gil_of_a_gil_build_is_no_news():
     assert result_of(maker.run(("3.14",)), cell()).notes == ()
 
 
-def test_fit_leaves_out_workers_that_had_to_share_a_core():
-    run = replace(make_run(), machine=replace(MACHINE, cores=2))
-    fits = {(fit.runner, fit.build): fit.scaling for fit in build_tables(run)[0].fits}
-    text = fits["subinterpreters", "3.13"].notes[0].text
-    assert text == "cannot fit: needs 4 worker counts, has 2 (N = 1, 2); N = 4, 8 had to share 2 cores"
-
-
-def test_fit_keeps_workers_that_only_wait():
-    maker = RunMaker()
-    maker.measure(cell(), 1.0, 0.01)
-    for workers in (1, 2, 4, 8):
-        maker.measure(cell("threads", workers), 1.0 / workers, 0.02)
-    (table,) = build_tables(maker.run(("3.14",), machine=replace(MACHINE, cores=2)))
-    assert table.fits[0].scaling.counts == (1, 2, 4, 8)
-
-
 def few_tasks(tasks):
     maker = RunMaker()
     maker.measure(cell(), 1.0, tasks=tasks)
@@ -371,14 +355,12 @@ def few_tasks(tasks):
     return maker.run(("3.14",))
 
 
-def test_cells_with_more_workers_than_tasks_say_so_and_are_not_fitted():
+def test_cells_with_more_workers_than_tasks_say_so():
     (table,) = build_tables(few_tasks(4))
     notes = {row.workers: [note.text for note in row.results[0].notes] for row in table.rows if row.runner == "threads"}
     assert notes[1] == notes[2] == notes[4] == []
     assert notes[3] == ["4 tasks do not divide by 3 workers: at most 2x where they are equally long"]
     assert notes[8] == ["only 4 tasks for 8 workers: the others have nothing to do"]
-    (text,) = (note.text for note in table.fits[0].scaling.notes)
-    assert text == "cannot fit: needs 4 worker counts, has 3 (N = 1, 2, 4); N = 3, 8 had too few tasks"
 
 
 def test_opening_workers_takes_one_task_however_many_there_are():

@@ -9,11 +9,8 @@ from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.markdown import render as render_markdown
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import ScalingFit
-from gilscope.toolkit.report.table_sentences import fit_lines
 from gilscope.toolkit.report.terminal import split_columns
 from gilscope.toolkit.report.wording import entry_text
-from gilscope.toolkit.stats.scaling import fit_scaling
 from tests.fakes import RunMaker, make_run
 
 KEYS = (Column(title="model", key=True), Column(title="N", key=True))
@@ -169,18 +166,3 @@ def test_notes_of_the_run_stand_above_the_tables():
 def test_markdown_shows_special_characters_as_they_are():
     document = Document((Table(title="", columns=(Column(title="a|b"),), rows=((Entry("<x> *y* ~z~"),),)),))
     assert render_markdown(document).splitlines() == ["| a\\|b |", "| ---: |", "| \\<x\\> \\*y\\* \\~z\\~ |"]
-
-
-def fit_of(times):
-    scaling = fit_scaling({n: dict.fromkeys(range(6), seconds) for n, seconds in times.items()})
-    return fit_lines([ScalingFit(build="3.14", runner="threads", scaling=scaling),
-                      ScalingFit(build="3.15", runner="threads", scaling=fit_scaling({1: {0: 1.0}}))])
-
-
-@pytest.mark.parametrize(("times", "line"), [
-    ({1: 1.0, 2: 0.5, 4: 0.25, 8: 0.125},
-     "threads on 3.14: no limit to scaling is visible up to N = 8"),
-    ({1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0}, "threads on 3.14: more workers gain nothing up to N = 8"),
-])
-def test_estimates_without_an_interval_are_not_printed(times, line):
-    assert fit_of(times)[0] == line

@@ -9,7 +9,6 @@ from gilscope.toolkit.report.wording import (
     cost_text,
     duration_text,
     entry_text,
-    estimate_text,
     floors_text,
     gain_text,
     half_width_text,
@@ -23,7 +22,6 @@ from gilscope.toolkit.report.wording import (
     undecided_text,
 )
 from gilscope.toolkit.stats.sample import summarize
-from gilscope.toolkit.stats.scaling import FittedValue
 from gilscope.toolkit.stats.verdict import Comparison
 
 
@@ -121,14 +119,6 @@ def test_noise_floor_above_100_percent_has_no_figure(floors, text):
 ])
 def test_ratio_has_the_digits_that_mean_something(ratio, text):
     assert ratio_number(ratio) == text
-
-
-def test_estimate_has_two_digits():
-    assert estimate_text(FittedValue(value=0.0304, lo=0.00199, hi=0.997)) == "3 % [0.2, 100]"
-
-
-def test_interval_is_written_in_as_many_digits_as_show_that_it_has_two_ends():
-    assert estimate_text(FittedValue(value=0.998, lo=0.9961, hi=1.0)) == "99.8 % [99.6, 100]"
 
 
 def test_duration_without_a_spread_has_none():

@@ -37,7 +37,7 @@ NAMED = 2   # models of a build that are named as equally good; the star is at a
 
 def answer_document(run: Run) -> Document:
     """Return the answer of a run, in at most 24 lines for a quick look."""
-    tables = build_tables(run, fits=False)
+    tables = build_tables(run)
     steady = [table for table in tables if table.phase is Phase.STEADY]
     sections: list[Section] = []
     if any(measured_workers(table) for table in steady):

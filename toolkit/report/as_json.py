@@ -36,18 +36,16 @@ if TYPE_CHECKING:
         Gate,
         MetricValue,
         Option,
-        ScalingFit,
         WorkloadTable,
     )
     from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
-    from gilscope.toolkit.stats.scaling import FittedValue
     from gilscope.toolkit.stats.verdict import Comparison
     from gilscope.toolkit.store import RunListing
 
-RUN = "gilscope/run/1"
+RUN = "gilscope/run/2"
 COMPARE = "gilscope/compare/2"
 RUNS = "gilscope/runs/1"
 _BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
@@ -74,7 +72,6 @@ def run_values(run: Run) -> dict[str, Any]:
             for table in tables for each in table.contrasts
         ],
         "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
-        "scaling": [{**_group(table), **_fit(each)} for table in tables for each in table.fits],
         "in_short": in_short(run_document(run, tables)),
     })
     return values
@@ -326,21 +323,6 @@ def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str,
         if floor is not None:
             yield {**group, "workers": workers, "clock": clock, "bound": floor.bound, "error": floor.error,
                    "rounds": floor.rounds, "smallest": floor.smallest, "largest": floor.largest}
-
-
-def _fit(fit: ScalingFit) -> dict[str, Any]:
-    scaling = fit.scaling
-    return {
-        "model": fit.runner, "build": fit.build, "worker_counts": list(scaling.counts),
-        "amdahl_serial": _estimate(scaling.serial),
-        "usl_contention": _estimate(scaling.sigma),
-        "usl_coherence": _estimate(scaling.kappa),
-        "notes": [note.text for note in scaling.notes],
-    }
-
-
-def _estimate(found: FittedValue | None) -> dict[str, float] | None:
-    return None if found is None else {"value": found.value, "lo": found.lo, "hi": found.hi}
 
 
 def finite(value: Any) -> Any:

@@ -29,7 +29,7 @@ from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections
 from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
+from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
@@ -122,8 +122,6 @@ def _workload(table: WorkloadTable) -> list[Section]:
     notes = (f"Note: {note.text}." for note in table.notes)
     spread = filter(None, [spread_line(table.times)])
     sections.append(Lines("", (noise_line(table.floors), *spread, *times_scope(table.speedups), *notes)))
-    if fits := fit_lines(table.fits):
-        sections.append(Lines("Scaling over workers", fits))
     if overhead := overhead_table(table):
         sections.append(overhead)
     return sections

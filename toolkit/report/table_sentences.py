@@ -1,26 +1,21 @@
-"""The sentences below a workload's table: its noise floor and how it scales."""
+"""The sentences below a workload's table: its noise floor, the spread of its times and its title."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import (
-    estimate_text,
-    floors_text,
-    or_text,
-)
+from gilscope.toolkit.report.wording import floors_text, or_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table import Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.report.table import Floors, WorkloadTable
     from gilscope.toolkit.stats.sample import Summary
-    from gilscope.toolkit.stats.scaling import Scaling
     from gilscope.toolkit.stats.verdict import Comparison
 
 
@@ -75,34 +70,6 @@ def times_scope(comparisons: Iterable[Comparison | None]) -> tuple[str, ...]:
     if sessions < FEWEST:
         return ()
     return (f"Times and their ± are of these {sessions} sessions alone: only ratios include how sessions differ.",)
-
-
-def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
-    """Return a line for each text about fits, with the names of those that it is about unless it is about all."""
-    names: dict[str, list[str]] = {}
-    for each in fits:
-        names.setdefault(_fit_text(each.scaling), []).append(f"{each.runner} on {each.build}")
-    if len(fits) > 1 and len(names) == 1:
-        return tuple(f"{text[0].upper()}{text[1:]}." for text in names)
-    return tuple(f"{list_text(those)}: {text}" for text, those in names.items())
-
-
-def _fit_text(scaling: Scaling) -> str:
-    """Return the numbers that have an interval, and the notes; without any, what the edges mean."""
-    serial, sigma, kappa = (estimate_text(each) if each is not None and each.has_interval else None
-                            for each in (scaling.serial, scaling.sigma, scaling.kappa))
-    usl = ", ".join(f"{name} {each}" for name, each in (("contention", sigma), ("coherence", kappa)) if each)
-    parts = [*filter(None, (serial and f"Amdahl: {serial} serial", usl and f"USL: {usl}")),
-             *(note.text for note in scaling.notes)]
-    return "; ".join(parts) or _edge_text(scaling)
-
-
-def _edge_text(scaling: Scaling) -> str:
-    """Return the meaning of a fit whose coefficients are all at an edge of their range."""
-    counts = f"N = {scaling.counts[-1]}"
-    if scaling.serial is not None and scaling.serial.value == 0:
-        return f"no limit to scaling is visible up to {counts}"
-    return f"more workers gain nothing up to {counts}"
 
 
 def title_text(what: WorkloadTable | Cell) -> str:

@@ -28,7 +28,6 @@ from gilscope.toolkit.units import format_bytes, format_seconds, percent, percen
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from gilscope.toolkit.stats.scaling import FittedValue
     from gilscope.toolkit.stats.verdict import Comparison
 
 GainForm = Literal["none", "range", "ratio", "spread"]
@@ -306,20 +305,6 @@ def _digits(ratio: float) -> int:
     """Return the digits after the point of `ratio_number`."""
     exponent = floor(log10(float(f"{ratio:.2e}")))   # of the rounded number: 9.996 is written as 10.0
     return 2 if exponent in {-1, 0} else max(0, 2 - exponent)
-
-
-def estimate_text(estimate: FittedValue) -> str:
-    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]", in as many digits as show that it is one."""
-    shares = (estimate.value, estimate.lo, estimate.hi)
-    value, lo, hi = next(
-        texts for digits in (2, 3, 4, 5)
-        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5
-    )
-    return f"{value} % [{lo}, {hi}]"
-
-
-def _percent_digits(share: float, digits: int) -> str:
-    return f"{float(f'{share * 100:.{digits - 1}e}'):g}"
 
 
 def range_text(numbers: Collection[float], text: Callable[[float], str]) -> str:

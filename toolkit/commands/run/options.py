@@ -50,7 +50,7 @@ def add_matrix(group: Any) -> None:
         metavar="COUNTS",
         type=counts,
         help="Measure with these numbers of workers, e.g. 1,2,4 (default: powers of two up to the number of cores; "
-        "with --quick, the number of cores). Use four or more counts to get Amdahl and USL fits.",
+        "with --quick, the number of cores).",
     )
     group.add_argument(
         "--size",

@@ -92,7 +92,7 @@ class _OnHost:
 
 def measured_host(name: str, run: Run, merged: tuple[str, ...] = ()) -> MeasuredHost:
     """Return a host with the tables of its run; `merged`: the hosts on one machine whose rounds these are."""
-    return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()),
+    return MeasuredHost(name=name, tables=build_tables(run), run=replace(run, measurements=()),
                         cautions=cautions(run), stopping=stopping_text(run), merged=merged)
 
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.report.table.contrast import (
     compare_runs,
 )
 from gilscope.toolkit.report.table.judgement import Gate, gate, missing, rounds_to_tell, unjudged
-from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.report.table.matrix import WorkloadTable, build_tables
 from gilscope.toolkit.report.table.observations import Absence, CellSeries, MetricValue
 from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, OpenCell, Option
 
@@ -27,7 +27,6 @@ __all__ = [
     "MetricValue",
     "OpenCell",
     "Option",
-    "ScalingFit",
     "TableRow",
     "WorkloadTable",
     "build_tables",

@@ -12,11 +12,10 @@ from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.report.table.footnotes_of_cells import levels_of, note_on_ratio, note_on_time
-from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
+from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, advise, compare_fastest
 from gilscope.toolkit.stats.sample import summarize
-from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table.cell_results import Floors
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingFit:
-    """The scaling of one runner on one build."""
-
-    build: str
-    runner: str
-    scaling: Scaling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +38,6 @@ class WorkloadTable:
     builds: tuple[str, ...]
     rows: tuple[TableRow, ...]
     floors: Floors
-    fits: tuple[ScalingFit, ...]
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
     advice: tuple[Advice, ...]          # one per build
@@ -77,20 +66,19 @@ class WorkloadTable:
         return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
 
 
-def build_tables(run: Run, ratios: Ratios | None = None, *, fits: bool = True) -> tuple[WorkloadTable, ...]:
+def build_tables(run: Run, ratios: Ratios | None = None) -> tuple[WorkloadTable, ...]:
     """Return one table per workload, phase and task length, in the order in which they appear in the run.
 
     Args:
         run: The run.
         ratios: The ratios of the run if they exist already: the noise is then estimated only once.
-        fits: True to fit how runners scale, which takes as long as everything else together.
     """
     ratios = ratios or Ratios(Index(run))
     groups = dict.fromkeys(group_of(cell) for cell in ratios.index.cells())
-    return tuple(_table(ratios, group, fits=fits) for group in groups)
+    return tuple(_table(ratios, group) for group in groups)
 
 
-def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
+def _table(ratios: Ratios, group: Group) -> WorkloadTable:
     index, run = ratios.index, ratios.index.run
     cells = [cell for cell in index.cells() if group_of(cell) == group]
     builds = tuple(build.label for build in run.builds)
@@ -102,7 +90,6 @@ def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
         builds=builds, rows=rows, floors=ratios.floors(group),
-        fits=tuple(_fits(index, cells)) if fits else (),
         notes=_common_notes(rows, contrasts), contrasts=tuple(contrasts),
         advice=tuple(advice.values()),
         fastest_of_builds=tuple(
@@ -158,7 +145,7 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
         return replace(result, notes=(*result.notes, Note(text="no ratio: it shares no round with its baseline")))
     inflation = ratios.compare(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
-    per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
+    per_worker = speedup.ratio / cell.workers if cell.phase is Phase.STEADY else None
     if speedup.between[0] > cell.workers and cell.phase is Phase.STEADY:
         result = replace(result, notes=(*result.notes, Note(
             text=f"more than {cell.workers} workers can gain by themselves: something slows {base.runner}, such as "
@@ -180,45 +167,11 @@ def _common_notes(rows: Sequence[TableRow], contrasts: Sequence[Contrast]) -> tu
     return tuple(dict.fromkeys(note for each in (*speedups, *costs) if each is not None for note in each.notes))
 
 
-def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
-    """Return a fit, or why there is none, for each build and runner with more than one number of workers."""
-    families: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        if not isinstance(index.look_up(cell), Absence):
-            families.setdefault((cell.build, cell.runner), []).append(cell)
-    return [
-        ScalingFit(build=build, runner=runner, scaling=_fit(index, family))
-        for (build, runner), family in families.items() if len(family) > 1
-    ]
-
-
-def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
-    """Fit the worker counts with enough cores and tasks; the models do not cover workers without them."""
-    cores = index.run.machine.cores
-    crowded = [cell.workers for cell in family if cell.workers > cores and _core_bound(index, cell, cores)]
-    idle = [cell.workers for cell in family if leaves_idle(cell, index.tasks(cell))]
-    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in {*crowded, *idle}}
-    scaling = fit_scaling(times, seed=index.run.seed)
-    if len(times) >= COUNTS_NEEDED:
-        return scaling
-    text = scaling.notes[0].text
-    for counts, why in ((crowded, f"had to share {cores} cores"), (idle, "had too few tasks")):
-        if counts:
-            text += f"; N = {', '.join(map(str, sorted(counts)))} {why}"
-    return replace(scaling, notes=(Note(text=text),))
-
-
 def _busy(index: Index, rows: Sequence[TableRow]) -> float | None:
     """Return the share of a core that the baseline keeps busy, the median over builds."""
     cells = [result.cell for result in rows[0].results if rows[0].runner == index.run.baseline]
     shares = [each for cell in cells if (each := index.demand(cell) or _cores_used(index, cell)) is not None]
     return median(shares) if shares else None
-
-
-def _core_bound(index: Index, cell: Cell, cores: int) -> bool:
-    """Return True if the cell kept more than half of the cores busy, so that more workers had to share them."""
-    used = _cores_used(index, cell)
-    return used is not None and used > cores / 2
 
 
 def _cores_used(index: Index, cell: Cell) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
@@ -35,12 +35,11 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartLine:
-    """Points of one model; `curve`: a fitted line beside them."""
+    """Points of one model."""
 
     model: str
     name: str
     points: tuple[ChartPoint, ...]
-    curve: tuple[tuple[float, float], ...] = ()
 
 
 def lines(
@@ -86,7 +85,6 @@ def _line(line: ChartLine, across: ChartScale, up: ChartScale, *, bands: bool) -
         "name": visible(line.name), "model": visible(line.model), **mark_of(line.model), "points": points,
         "path": _path(at), "band": _path(area) if bands and len(points) > 1 else "",
         "whiskers": "" if bands and len(points) > 1 else "".join(f"M{x:g} {lo:g}V{hi:g}" for x, lo, hi in both),
-        "curve": _path([(across.place(x), up.place(y)) for x, y in line.curve if isfinite(y)]),
     }
 
 
@@ -97,15 +95,3 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 def _spread(first: float, last: float) -> list[float]:
     """Return places from first to last, close enough that straight pieces look like a curve."""
     return [first + (last - first) * i / STEPS for i in range(STEPS + 1)] if last > first else [first]
-
-
-def law(sigma: float, kappa: float, one: float, counts: Sequence[int]) -> tuple[tuple[float, float], ...]:
-    """Return the Universal Scalability Law's curve over worker counts.
-
-    Args:
-        sigma: Contention.
-        kappa: Coherence.
-        one: The speed-up that one worker has.
-        counts: Worker counts, ascending.
-    """
-    return tuple((n, one * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))) for n in _spread(counts[0], counts[-1]))

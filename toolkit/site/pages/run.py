@@ -14,10 +14,10 @@ from gilscope.toolkit.report.run_document import metric_value, overhead_table, r
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
-from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
+from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
-from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
+from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
@@ -141,7 +141,6 @@ def _workload(
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
                     if _counts(results) >= LEAST_COUNTS],
-        "fits": list(fit_lines(table.fits)),
         "resources": [resources(build, results, cpu, most) | {"build": build} for build, results in by_build.items()],
         "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
         "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
@@ -211,8 +210,7 @@ def _rounds(cell: Cell, observations: Mapping[Cell, Sequence[Observation]]) -> d
 
 
 def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any]:
-    """Return the speed-ups of models over their numbers of workers, with the fits."""
-    fits = {fit.runner: fit.scaling for fit in table.fits if fit.build == build}
+    """Return the speed-ups of models over their numbers of workers."""
     found: dict[str, list[CellResult]] = {}
     for result in results:
         if result.speedup is not None:
@@ -222,11 +220,7 @@ def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) ->
         if len(each) < LEAST_COUNTS:
             continue
         points = tuple(_point(one) for one in sorted(each, key=lambda one: one.cell.workers))
-        fit = fits.get(model)
-        # The law is of shares of the model's own time with one worker.
-        curve = law(fit.sigma.value, fit.kappa.value, points[0].y, fit.counts) if (
-            fit and fit.sigma and fit.kappa and points[0].x == 1) else ()
-        drawn.append(ChartLine(model=model, name=model, points=points, curve=curve))
+        drawn.append(ChartLine(model=model, name=model, points=points))
     counts = sorted({each.cell.workers for several in found.values() for each in several} | {1})
     return lines(build, drawn, [(float(n), str(n)) for n in counts], ideal=table.phase is Phase.STEADY)
 
