@@ -12,7 +12,6 @@ each kind, after so many rounds and with interim looks at 4, 6, 8 and 11 of 12 r
 - how often the set of the fastest contains the truly fastest arm
 - the share of tables whose intervals the A/A arms widen, and the median half-width of the intervals
 - the share of tables to which serial correlation is applied, and the same of what disturbs arms with several workers
-- of arms with a slow process, the share that is flagged; of tables without one, the share with a flag
 - of the cells with a true 10 %: bias and coverage by the number of rounds after which they were clear
 
     python -m tests.benchmarks.hostile_noise [--tables 60] [--kinds normal,wild] [--modes 4,stop]
@@ -29,7 +28,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.outliers import far_processes
 from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
 from tests.benchmarks.coverage import cut
 from tests.stats.matrix import (
@@ -70,8 +68,6 @@ class Tally:
     halves: list[float] = field(default_factory=list)
     correlated: list[bool] = field(default_factory=list)     # serial correlation is applied
     lasting: list[bool] = field(default_factory=list)        # disturbances of a class count as lasting
-    flagged: list[bool] = field(default_factory=list)        # arms with a slow process
-    false_flags: list[bool] = field(default_factory=list)    # tables: a flag on an arm without a slow process
     processes: list[int] = field(default_factory=list)       # measured for a table
     stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by the rounds it took: bias, coverage
 
@@ -153,15 +149,6 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, e
             for build in BUILDS:
                 members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
                 tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
-        far = far_processes(table)
-        wrong = False
-        for group, logs in table.items():
-            for arm, rounds in logs.levels.items():
-                if drawn[group].slow[arm] & rounds.keys():
-                    tally.flagged.append(arm in far[group])
-                else:
-                    wrong |= arm in far[group]
-        tally.false_flags.append(wrong)
         tally.false_tables.append(false > 0)
         tally.widened.append(check.widening > 1)
         tally.correlated.append(noises[0].correlation.applied > 0)
@@ -196,18 +183,17 @@ def main() -> None:
     args = parser.parse_args()
     print(f"{'noise':20}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'builds':>8}{'false tables':>14}{'3 %':>7}"
           f"{'10 %':>7}{'best':>7}{'widened':>9}{'serial':>8}{'lasting':>9}{'half':>8}"
-          f"{'flagged':>9}{'wrongly':>9}{'processes':>11}")
+          f"{'processes':>11}")
     for name in args.kinds.split(","):
         for mode in args.modes.split(","):
             tally = simulate(
                 name, mode, tables=args.tables, workloads=args.workloads, draws=args.draws, every=args.every)
             disturbed = f"{fmean(tally.disturbed):.3f}" if tally.disturbed else "-"
-            flagged = f"{fmean(tally.flagged):.0%}" if tally.flagged else "-"
             small, large = (fmean(words) for words in tally.words.values())
             print(f"{name:20}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.builds):8.3f}"
                   f"{fmean(tally.false_tables):14.0%}{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}"
                   f"{fmean(tally.widened):9.0%}{fmean(tally.correlated):8.0%}{fmean(tally.lasting):9.0%}"
-                  f"{median(tally.halves):8.2%}{flagged:>9}{fmean(tally.false_flags):9.0%}"
+                  f"{median(tally.halves):8.2%}"
                   f"{fmean(tally.processes):11.0f}", flush=True)
             if mode == "stop":
                 for rounds, cells in sorted(tally.stopped.items()):

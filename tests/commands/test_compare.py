@@ -155,12 +155,11 @@ def test_gate_that_judged_nothing_does_not_pass(runs, capsys):
 
 
 def cautioned(label):
-    """A run with a note, a serial cell whose CPU time spreads, and a cell that stopped after four rounds."""
+    """A run with a note, and a cell that stopped after four rounds."""
     run = simple_run(label, rounds=8)
     serial, threads, twin = run.measurements
-    spread = tuple(replace(one, cpu=(1.0, 1.5, 2.0)) for one in serial.observations)
     return replace(run, looks=1, notes=(Note(text=f"{label} was interrupted"),), measurements=(
-        replace(serial, observations=spread), replace(threads, observations=threads.observations[:4]), twin))
+        serial, replace(threads, observations=threads.observations[:4]), twin))
 
 
 @pytest.mark.parametrize(("argv", "prefix"), [
@@ -173,8 +172,6 @@ def test_comparison_has_the_cautions_of_its_runs_reports(runs, capsys, argv, pre
     text = " ".join(capsys.readouterr().out.split())
     own = "A was interrupted" if len(argv) > 2 else "A: A was interrupted"
     before = ["these builds have no profile-guided optimization", own]
-    if "B" not in argv:   # there, the sentence on each run names it
-        before.append(f"{prefix}the CPU time of serial spread within a session")
     for said in before:
         assert f"WARNING: {said}" in text
     for said in (*before, f"{prefix}cells with a clear answer got fewer rounds than open ones: 4 to 8"):

@@ -1,4 +1,4 @@
-"""What a report says of processes that are unlike the others, and of rounds that disturb a class of cells."""
+"""What a report says of a slow process, and of rounds that disturb a class of cells."""
 
 import dataclasses
 import functools
@@ -14,17 +14,13 @@ from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.stats.two_levels import TwoLevels
-from tests.fakes import RunMaker, in_sessions
+from tests.fakes import RunMaker
 from tests.stats.matrix import correlated
 
 MODELS = ("threads", "subinterpreters", "processes-forkserver", "asyncio", "free-threaded")
 SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
                    for name, count in (("serial", 1), ("threads", 2)))
-SLOW = ("1 of 6 processes is 30 % slower than the others, beyond what its round did to all cells of the workload: "
-        "unusual for this run's noise")
-LEVELS = ("its times have two levels: 1.00 s (9 of 18 values) and 1.40 s (9); ratios of it are of a mix of both, and "
-          "do not say what either level alone would give")
+SLOW = "the slowest process took 1.4 times the median"
 
 
 @functools.cache
@@ -55,18 +51,34 @@ def result_of(run, wanted):
 
 @pytest.fixture(scope="module")
 def slow():
-    return changed(quiet_run(), THREADS, lambda r, _: 1.3 if r == 2 else 1.0)
+    return changed(quiet_run(), THREADS, lambda r, _: 1.4 if r == 2 else 1.0)
+
+
+@pytest.mark.parametrize(("times", "noted"), [(1.3, ()), (1.5, ("the slowest process took 1.5 times the median",))])
+def test_only_a_process_far_slower_than_the_others_has_a_note(times, noted):
+    found = result_of(changed(quiet_run(), THREADS, lambda r, _: times if r == 2 else 1.0), THREADS)
+    assert found.slowest == pytest.approx(times, abs=0.06)
+    assert tuple(each.text for each in found.process_notes) == noted
 
 
 def test_one_slow_process_is_a_value_of_its_cell_and_widens_its_interval(slow):
     found, before = result_of(slow, THREADS), result_of(quiet_run(), THREADS)
-    (far,) = found.far
-    assert (far.processes.rounds, far.processes.of, far.session, far.cells) == (frozenset({2}), 6, None, None)
-    assert far.processes.share == pytest.approx(0.3, abs=0.03)
     assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
-    assert before.far == ()
-    assert all(result.far == () for table in build_tables(slow) for row in table.rows for result in row.results
-               if result.cell != THREADS)
+    assert [result.cell for table in build_tables(slow) for row in table.rows for result in row.results
+            if result.process_notes] == [THREADS]
+
+
+def test_process_that_was_starved_is_no_slow_one(slow):
+    starved = dataclasses.replace(slow, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(o, starved=o.round == 2) for o in each.observations)) if each.cell == THREADS else each
+        for each in slow.measurements))
+    assert result_of(starved, THREADS).process_notes == ()
+
+
+def test_of_two_processes_neither_is_the_slow_one():
+    run = changed(quiet_run(2), THREADS, lambda r, _: 9.0 if r == 1 else 1.0)
+    assert (result_of(run, THREADS).slowest, result_of(run, THREADS).process_notes) == (None, ())
 
 
 def test_it_stands_beside_the_number_in_every_format(slow):
@@ -75,9 +87,25 @@ def test_it_stands_beside_the_number_in_every_format(slow):
         assert text.count(SLOW) == 2   # below the overview and below the table of the workload
     (cell,) = (each for each in as_json.run_values(slow)["cells"]
                if (each["model"], each["build"]) == ("threads", "3.14"))
-    assert cell["processes"]["far"] == {"rounds": [2], "of": 6, "difference": pytest.approx(0.3, abs=0.03)}
+    assert cell["slowest_process"] == pytest.approx(1.4, abs=0.06)
     assert SLOW in cell["notes"]
     assert SLOW in str(run_page(slow, {}))
+
+
+def test_slow_process_of_a_baseline_has_a_sentence_as_the_overview_has_no_number_of_it():
+    run = changed(quiet_run(), SERIAL, lambda r, _: 1.4 if r == 2 else 1.0)
+    text = terminal.render(run_document(run), width=200)
+    assert f"serial of w on 3.14: {SLOW}" in text
+    (row,) = (row for each in run_page(run, {})["workloads"] for row in each["rows"]
+              if (row["model"], row["build"]) == ("serial", "3.14"))
+    assert row["verdict"] == "baseline"
+
+
+def test_it_is_a_stroke_of_its_own_in_the_strip_of_rounds(slow):
+    (strip,) = (each for each in run_page(slow, {})["workloads"][0]["strips"] if each["build"] == "3.14")
+    (row,) = (each for each in strip["rows"] if each["model"] == "threads")
+    places = [float(each) for each in re.findall(r"M([\d.]+) ", row["strokes"])]
+    assert (len(places), row["above"], max(places) > 90) == (6, 0, True)
 
 
 def test_it_stands_beside_the_time_that_a_comparison_shows(slow):
@@ -99,45 +127,10 @@ def test_it_stands_beside_the_time_that_a_comparison_shows(slow):
 
 
 def test_processes_are_judged_by_wall_time_whatever_the_clock():
-    run = changed(quiet_run(), SERIAL, lambda r, _: 1.3 if r == 2 else 1.0)
+    run = changed(quiet_run(), SERIAL, lambda r, _: 1.4 if r == 2 else 1.0)
     (found,) = (each for each in compare_builds(run, "3.14", "3.14t") if each.baseline == SERIAL)
     assert found.clock == "cpu"
     assert found.baseline_notes[0].text == f"by wall time, {SLOW}"
-
-
-def test_far_processes_of_two_sessions_stay_apart():
-    """One slow process in a session and a fast one in another are not two slow ones."""
-    factors = {2: 1.43, 7: 0.9, 8: 0.9}
-    run = in_sessions(changed(quiet_run(12), THREADS, lambda r, _: factors.get(r, 1.0)), (0, 6))
-    found = result_of(run, THREADS).far
-    assert [(each.session, sorted(each.processes.rounds)) for each in found] == [(1, [2]), (2, [7, 8])]
-    text = ("1 of 12 processes is 43 % slower than the others of its session; 2 are 10 % faster, beyond what their "
-            "rounds did to all cells of the workload")
-    document = run_document(run)
-    for shown in (terminal.render(document, width=300), markdown.render(document), str(run_page(run, {}))):
-        assert text in shown
-    (cell,) = (each for each in as_json.run_values(run)["cells"]
-               if (each["model"], each["build"]) == ("threads", "3.14"))
-    far, by_session = cell["processes"]["far"], cell["processes"]["far_by_session"]
-    assert (far["rounds"], far["of"]) == ([2], 12)
-    assert [(each["session"], each["rounds"], each["of"], each["difference"] > 0) for each in by_session] == [
-        (1, [2], 6, True), (2, [7, 8], 6, False)]
-
-
-def test_two_states_of_the_machine_are_two_levels_of_the_baseline():
-    run = changed(quiet_run(), SERIAL, lambda r, _: 1.4 if r % 2 else 1.0)
-    steady = dataclasses.replace(run, measurements=tuple(
-        dataclasses.replace(each, observations=tuple(
-            dataclasses.replace(o, wall=(1.4 if o.round % 2 else 1.0,) * 3) for o in each.observations))
-        if each.cell == SERIAL else each for each in run.measurements))
-    found = result_of(steady, SERIAL)
-    assert found.levels == TwoLevels(low=1.0, high=1.4, at_low=9, at_high=9)
-    text = terminal.render(run_document(steady), width=200)
-    assert f"serial of w on 3.14: {LEVELS}" in text   # the baseline has no number in the overview
-    assert text.count(LEVELS) == 2
-    (row,) = (row for each in run_page(steady, {})["workloads"] for row in each["rows"]
-              if (row["model"], row["build"]) == ("serial", "3.14"))
-    assert row["verdict"] == "baseline"
 
 
 def disturbed_run():
@@ -149,13 +142,6 @@ def disturbed_run():
         if each.cell.workers > 1:
             run = changed(run, each.cell, lambda r, _: effects[r])
     return run
-
-
-@pytest.mark.parametrize(("cell", "cells"), [(SERIAL, "one worker"), (THREADS, "several workers")])
-def test_far_processes_are_told_from_what_their_round_did_to_their_class(cell, cells):
-    run = changed(disturbed_run(), cell, lambda r, _: 1.4 if r == 2 else 1.0)
-    (note,) = (each.text for each in result_of(run, cell).process_notes if "1 of 6 processes" in each.text)
-    assert f"beyond what its round did to the cells with {cells}: " in note
 
 
 def test_rounds_that_disturb_cells_with_several_workers_are_named():

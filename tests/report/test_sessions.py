@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import random
 import re
 from pathlib import Path
 
@@ -18,12 +17,11 @@ from gilscope.toolkit.report.hosts.agreement import measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.sessions import MERGED, scope_of_runs, scope_text, session_rounds, spans_text
+from gilscope.toolkit.report.sessions import scope_of_runs, scope_text, session_rounds, spans_text
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.stats.ratios import Ratio
 from tests.fakes import RunMaker, in_sessions
@@ -368,97 +366,3 @@ def test_what_several_sessions_leave_open_takes_more_sessions():
     text = terminal.render(run_document(run), width=200)
     assert "more sessions (`gilscope run --add-session example`)" in text
     assert "--rounds" not in text
-
-
-SERIAL = cell()
-
-
-def spread_out(run, share, of=SERIAL):
-    """Return the run with CPU times of one cell that spread by a share."""
-    draw = random.Random(1)
-    return dataclasses.replace(run, measurements=tuple(
-        dataclasses.replace(each, observations=tuple(
-            dataclasses.replace(one, cpu=tuple(0.4 * (1 + share * draw.random()) for _ in one.cpu))
-            for one in each.observations)) if each.cell == of else each
-        for each in run.measurements))
-
-
-@pytest.mark.parametrize(("share", "warned"), [(0.2, False), (0.8, True)])
-def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
-    run = spread_out(make(1), share)
-    found = unsteady_baselines(Index(run))
-    assert [each.cell for each in found] == [cell()] * warned
-    text = terminal.render(run_document(run), width=500)
-    assert ("WARNING: the CPU time of serial spread within a session" in text) is warned
-    assert [each["session"] for each in run_values(run)["unsteady"]] == [1] * warned
-    assert any("spread within a session" in note for note in run_values(run)["notes"]) is warned
-    if warned:
-        assert found[0].spread == pytest.approx(0.6, abs=0.1)   # of nine tenths against one
-        assert "primes on 3.14 " in text
-        assert "gilscope warns from 30 % on. Its processes differ that much, or something changed their speed" in text
-        assert "gilscope run --add-session example" in text
-
-
-TWIN = dataclasses.replace(SERIAL, twin=True)
-
-
-@pytest.mark.parametrize(("wide", "narrow"), [(TWIN, SERIAL), (SERIAL, TWIN)])
-def test_spread_is_that_of_the_arm_that_spreads_more_and_says_that_of_the_other(wide, narrow):
-    run = spread_out(spread_out(make(1), 0.2, of=narrow), 0.8, of=wide)
-    (found,) = unsteady_baselines(Index(run))
-    assert (found.cell, found.spread > 0.5, 0.1 < found.beside < 0.2) == (SERIAL, True, True)
-    text = terminal.render(run_document(run), width=500)
-    beside = f"the same cell measured beside it: {found.beside * 100:.0f} %"
-    assert re.search(rf"primes on 3.14 {found.spread * 100:.0f} % \(\d+ ms to \d+ ms; {beside}\)", text)
-    assert [each["beside"] for each in run_values(run)["unsteady"]] == [found.beside]
-
-
-def test_cell_measured_once_has_no_spread_beside_it():
-    maker = RunMaker(rounds=12)
-    maker.measure(cell(), 0.4)
-    run = spread_out(maker.run(("3.14",)), 0.8)
-    assert [each["beside"] for each in run_values(run)["unsteady"]] == [None]
-    assert "measured beside it" not in terminal.render(run_document(run), width=500)
-
-
-def in_session(number, run, original):
-    """Return `original` with the values of `run` in one session."""
-    return dataclasses.replace(run, measurements=tuple(
-        dataclasses.replace(each, observations=tuple(
-            new if new.session == number else old for new, old in zip(each.observations, before.observations,
-                                                                      strict=True)))
-        for each, before in zip(run.measurements, original.measurements, strict=True)))
-
-
-def test_spread_of_each_cell_is_said_to_be_that_of_its_own_session():
-    run = make(3)
-    run = in_session(2, spread_out(run, 0.8), run)
-    run = in_session(3, spread_out(run, 0.8, of=cell(workload="sha")), run)
-    text = terminal.render(run_document(run), width=500)
-    beside = "; the same cell measured beside it: 0 %"
-    assert re.search(rf"primes on 3.14 \d+ % \(\d+ ms to \d+ ms, session 2{beside}\) and sha on 3.14 \d+ % "
-                     rf"\(\d+ ms to \d+ ms, session 3{beside}\); gilscope warns", text)
-
-
-def test_further_session_is_not_advised_to_a_fleet_which_has_one():
-    run = spread_out(make(1), 0.8)
-    text = terminal.render(run_document(dataclasses.replace(run, options={MERGED: 2})), width=500)
-    assert "before you rely on a ratio, measure at another time, too, under another label" in text
-    assert "--add-session" not in text
-
-
-def test_spread_of_other_cells_and_between_sessions_is_no_matter():
-    assert unsteady_baselines(Index(spread_out(make(1), 0.8, of=cell("threads", 2)))) == ()
-    run = make(2)
-    drifted = dataclasses.replace(run, measurements=tuple(
-        dataclasses.replace(each, observations=tuple(
-            dataclasses.replace(one, cpu=tuple(value * one.session for value in one.cpu))
-            for one in each.observations)) for each in run.measurements))
-    assert unsteady_baselines(Index(drifted)) == ()
-
-
-def test_waiting_work_is_not_judged_by_its_cpu_time():
-    maker = RunMaker(rounds=4)
-    maker.measure(cell(), 1.0, 0.1)
-    run = maker.run(("3.14",))
-    assert unsteady_baselines(Index(spread_out(run, 0.8))) == ()   # 0.4 to 0.7 s of CPU time in 1 s

@@ -166,7 +166,6 @@ class DisturbedGroup:
 
     logs: RoundLogs[int]
     disturbed: frozenset[int]
-    slow: Mapping[int, frozenset[int]]   # the rounds whose process is slow, by arm
 
 
 def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> DisturbedGroup:
@@ -179,18 +178,17 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
     noisy = {arm for arm, (build, model) in TREATMENTS.items() if kind.serial > 1 and build == model == 0}
     interaction = correlated([draw.gauss(0, kind.interaction) for _ in range(rounds)], kind.lasting)
     levels: dict[int, dict[int, float]] = {}
-    slow_rounds: dict[int, frozenset[int]] = {}
     for arm, effect in EFFECTS.items():
         size = kind.size * (kind.wild if arm in wild else 1.0) * (kind.serial if arm in noisy else 1.0)
         errors = correlated([process_error(draw, kind.error) for _ in range(rounds)], kind.correlation)
-        slow_rounds[arm] = frozenset(r for r in range(rounds) if arm in slow_arms and draw.random() < kind.slow)
+        slow_rounds = {r for r in range(rounds) if arm in slow_arms and draw.random() < kind.slow}
         levels[arm] = {
             r: machine[r] + size * errors[r] + SLOWER_BUILD * (arm >= STRIDE) - effect
             + (interaction[r] if WORKER_CLASSES[arm] == "several" else 0.0)
-            + (log1p(0.28) if r in slow_rounds[arm] else 0.0) for r in range(rounds)
+            + (log1p(0.28) if r in slow_rounds else 0.0) for r in range(rounds)
         }
     disturbed = frozenset(wild | slow_arms | noisy)
-    return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=disturbed, slow=slow_rounds)
+    return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=disturbed)
 
 
 SESSION_KINDS = {   # standard deviations, in logs: the shift of all arms with several workers, and of each arm alone

@@ -19,7 +19,6 @@ from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
 from gilscope.toolkit.report.table import build_tables, common_shifts, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
-from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
         Option,
         WorkloadTable,
     )
-    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
@@ -61,8 +59,6 @@ def run_values(run: Run) -> dict[str, Any]:
         "looks": run.looks, "margin": MARGIN, "scope": scope_text(run) or None,
         "sessions": [{"started": session.started, "first_round": session.first_round, "rounds": rounds}
                      for session, rounds in zip(run.sessions, session_rounds(run), strict=False)],
-        "unsteady": [{**cell_values(each.cell), "session": each.session, "spread": each.spread, "low": each.low,
-                      "high": each.high, "beside": each.beside} for each in unsteady_baselines(index)],
         "cells": [
             _result(result, index) for table in tables for row in table.rows for result in row.results
         ],
@@ -183,26 +179,8 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
         "speedup": comparison(result.speedup), **_by_session(result), "efficiency": result.efficiency,
         # A ratio > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
-        "memory": _memory(result.memory), **_metrics(result), "processes": _processes(result),
+        "memory": _memory(result.memory), **_metrics(result), "slowest_process": result.slowest,
     }
-
-
-def _processes(result: CellResult) -> dict[str, Any]:
-    """Return facts about a cell's processes that its number does not show."""
-    levels, processes = result.levels, result.time.count if result.time else 0
-    by_session = [{"session": each.session, **_far(each, each.processes.of)} for each in result.far
-                  if each.session is not None]
-    return {
-        "far": _far(result.far[0], processes) if result.far else None,
-        **({"far_by_session": by_session} if by_session else {}),
-        "two_levels": levels and {"low": levels.low, "high": levels.high, "at_low": levels.at_low,
-                                  "at_high": levels.at_high},
-        "times_the_usual_spread": result.unlike,
-    }
-
-
-def _far(group: FarGroup, of: int) -> dict[str, Any]:
-    return {"rounds": sorted(group.processes.rounds), "of": of, "difference": group.processes.share}
 
 
 def _by_session(result: CellResult) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.provenance import warnings
-from gilscope.toolkit.report.sessions import unsteady_texts
 from gilscope.toolkit.store.shared_values import copied_processes
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def cautions(run: Run) -> tuple[str, ...]:
     """Return the warnings above the tables of a run with its values."""
-    return (*_copies(run), *cautions_of_builds(run), *unsteady_texts(run))
+    return (*_copies(run), *cautions_of_builds(run))
 
 
 def _copies(run: Run) -> Iterator[str]:
@@ -37,8 +36,7 @@ def cautions_of_builds(run: Run) -> tuple[str, ...]:
 def cautions_beside_pairs(run: Run) -> tuple[str, ...]:
     """Return the same without differences between two of its builds: who compares two says those that matter."""
     pairs = {note for one, other in permutations(run.builds, 2) for note in compare_builds(one, other)}
-    return (*(note.text for note in run.notes if note not in pairs), *_copies(run), *warnings(run),
-            *unsteady_texts(run))
+    return (*(note.text for note in run.notes if note not in pairs), *_copies(run), *warnings(run))
 
 
 def stopping_text(run: Run) -> str:

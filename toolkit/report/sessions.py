@@ -1,4 +1,4 @@
-"""Sessions in the report of a run: the words of its scope, its list of sessions, its warnings."""
+"""Sessions in the report of a run: the words of its scope, and its list of sessions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.table.observations import Index
-from gilscope.toolkit.report.table.unsteady import LEAST_SPREAD, unsteady_baselines
 from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.stats.sessions import FEWEST
-from gilscope.toolkit.units import counted, format_seconds, list_text
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.table.unsteady import UnsteadyBaseline
 
 MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
 SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
@@ -84,29 +81,3 @@ def session_lines(run: Run) -> Iterator[str]:
                            for session, count in zip(run.sessions, counts, strict=False))
         of = f" of {planned}" if planned > len(counts) else ""
         yield f"{len(counts)}{of} sessions: {starts}"
-
-
-def unsteady_texts(run: Run) -> Iterator[str]:
-    """Yield a warning if the CPU time of a serial cell spreads by more than `LEAST_SPREAD`."""
-    if found := unsteady_baselines(Index(run)):
-        several = len(session_rounds(run)) > 1
-        cells = list_text(_unsteady_text(each, several=several) for each in found)
-        yield (f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its values: "
-               f"{cells}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes differ that much, or "
-               "something changed their speed during the run: before you rely on a ratio, "
-               f"{_at_another_time(run)}")
-
-
-def _unsteady_text(found: UnsteadyBaseline, *, several: bool) -> str:
-    """Return "primes on 3.14 51 % (34 ms to 51 ms; the same cell measured beside it: 19 %)"."""
-    session = f", session {found.session}" if several else ""
-    beside = "" if found.beside is None else f"; the same cell measured beside it: {found.beside * 100:.0f} %"
-    return (f"{found.cell.workload} on {found.cell.build} {found.spread * 100:.0f} % ({format_seconds(found.low)} to "
-            f"{format_seconds(found.high)}{session}{beside})")
-
-
-def _at_another_time(run: Run) -> str:
-    """Return how to measure the same cells at another time; the run of a fleet has one session."""
-    if MERGED in run.options:
-        return "measure at another time, too, under another label"
-    return f"measure a further session: gilscope run --add-session {run.label}{where_text(run)}"

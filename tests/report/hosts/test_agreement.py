@@ -184,8 +184,8 @@ def test_runs_that_name_no_host_may_be_of_one_machine(hosts):
 
 
 def test_footnotes_and_warnings_of_a_host_stand_in_the_report_over_hosts():
-    """A far process of one host, of a cell and of a baseline, and how its runs stopped."""
-    slow = "1 of 8 processes is"
+    """A slow process of one host, of a cell and of a baseline, and how its runs stopped."""
+    slow = "the slowest process took 1.4 times the median"
     run, other = (flagged(host_run(name), names) for name, names in (
         ("host-1", {("threads", "3.14"), ("serial", "3.14t")}), ("host-4", ())))
     *others, last = run.measurements

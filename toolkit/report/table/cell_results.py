@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Note
-    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
     from gilscope.toolkit.stats.sample import Summary
-    from gilscope.toolkit.stats.two_levels import TwoLevels
     from gilscope.toolkit.stats.verdict import Comparison
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +73,8 @@ class CellResult:
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)   # by column, those that are known
     notes: tuple[Note, ...] = ()
     is_baseline: bool = False
-    far: tuple[FarGroup, ...] = ()          # processes far from the others, the farthest first
-    levels: TwoLevels | None = None         # of the baseline's wall times, if they have two
+    slowest: float | None = None            # wall time of its slowest process over their median
     lacking_sessions: Note | None = None    # its number is of fewer sessions than the run has
-    unlike: float | None = None             # factor by which its processes differ more than those of other cells
 
     @property
     def footnotes(self) -> tuple[Note, ...]:
@@ -87,8 +83,8 @@ class CellResult:
 
     @property
     def process_notes(self) -> tuple[Note, ...]:
-        """The notes on its processes; they are among `notes`."""
-        return tuple(process_notes(self.far, self.time.count if self.time else 0, self.levels, self.unlike))
+        """The note on a slow process; it is among `notes`."""
+        return process_notes(self.slowest)
 
     @property
     def memory(self) -> MetricValue | None:

@@ -1,14 +1,12 @@
-"""Footnotes of one number, the same in every view: what its processes hide, and the sessions that it lacks."""
+"""Footnotes of one number, the same in every view: a slow process, and the sessions that it lacks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report.table.process_notes import process_notes
+from gilscope.toolkit.report.table.process_notes import process_notes, slowest_process
 from gilscope.toolkit.stats.sessions import FEWEST
-from gilscope.toolkit.stats.two_levels import two_levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,27 +14,17 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.report.table.ratios import Ratios
-    from gilscope.toolkit.stats.two_levels import TwoLevels
-
-
-def levels_of(ratios: Ratios, cell: Cell) -> TwoLevels | None:
-    """Return the two levels of the wall times of a baseline; None if it has one, and for other cells."""
-    is_baseline = cell == replace(cell, runner=ratios.index.run.baseline, workers=1)
-    if not is_baseline:
-        return None
-    return two_levels([each.wall for each in ratios.index.valid_observations.get(cell, ())])
 
 
 def notes_on_processes(ratios: Ratios, cell: Cell, clock: Clock) -> tuple[Note, ...]:
-    """Return the notes on the processes of a cell that has numbers; they are judged by wall time.
+    """Return the note on a slow process of a cell that has numbers; it is judged by wall time.
 
     Args:
         ratios: Those of the run.
         cell: The cell.
-        clock: That of the number beside which the notes stand.
+        clock: That of the number beside which the note stands.
     """
-    found = process_notes(ratios.far_groups.get(cell, ()), len(ratios.index.by(cell, "wall")),
-                          levels_of(ratios, cell), ratios.unlike(cell))
+    found = process_notes(slowest_process(ratios.index.by(cell, "wall").values()))
     return tuple(note if clock == "wall" else Note(text=f"by wall time, {note.text}") for note in found)
 
 

@@ -11,8 +11,9 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
-from gilscope.toolkit.report.table.footnotes_of_cells import levels_of, note_on_ratio, note_on_time
+from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_time
 from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of
+from gilscope.toolkit.report.table.process_notes import slowest_process
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, advise, compare_fastest
 from gilscope.toolkit.stats.sample import summarize
@@ -126,7 +127,7 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     result = CellResult(
         cell=cell, time=time, metrics=series.metrics, is_baseline=cell == base_cell,
-        far=ratios.far_groups.get(cell, ()), unlike=ratios.unlike(cell), levels=levels_of(ratios, cell),
+        slowest=slowest_process(series.wall.values()),
     )
     result = replace(result, notes=(*series.notes, *result.process_notes))
     if result.is_baseline:

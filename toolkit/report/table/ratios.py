@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
-from gilscope.toolkit.report.table.far_groups import LevelGroup, far_groups, worker_class
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.report.table.session_spread import SessionSpread, arms_of_sessions
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
-    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.unpaired import RunLevel
@@ -82,7 +80,7 @@ class Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons, self._noise_by)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
-        other.far_groups, other._spreads = self.far_groups, self._spreads
+        other._spreads = self._spreads
         return other
 
     def group(self, cell: Cell) -> NoiseGroup:
@@ -99,25 +97,6 @@ class Ratios:
     def cpu(self) -> ClockRatios:
         """The run by CPU time."""
         return self._clocked("cpu")
-
-    @cached_property
-    def far_groups(self) -> Mapping[Cell, tuple[FarGroup, ...]]:
-        """Return the processes whose wall times are far from those of the others, by cell, the farthest first."""
-        groups = []
-        for group, whole in self.wall.logs.items():
-            split = self.wall.noises[group].class_rounds.share > 0
-            sessions: Mapping[int, RoundLogs[Cell]] = self.wall.sessions.get(group, {})
-            groups += [LevelGroup(logs=logs, session=number, split=split) for number, logs in sessions.items()] or [
-                LevelGroup(logs=whole, session=None, split=split)]
-        return far_groups(groups)
-
-    def unlike(self, cell: Cell) -> float | None:
-        """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
-        noise = self.wall.noises.get(self.group(cell))
-        if noise is None:
-            return None
-        arms = [cell, *((cell, session) for session in self.wall.sessions.get(self.group(cell), {}))]
-        return max((noise.unlike[arm].spread / noise.spread for arm in arms if arm in noise.unlike), default=None)
 
     @cached_property
     def confidence(self) -> float:
@@ -212,7 +191,7 @@ class Ratios:
                 if {cell, again} <= logs.get(self.group(cell), RoundLogs(levels={})).levels.keys():
                     pairs[self.group(cell)].append((cell, again))
             noises, _ = checked_noise(
-                logs, pairs, classes={cell: worker_class(cell) for cell in cells},
+                logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
             self._as_rounds[clock] = logs, noises
         return self._as_rounds[clock]
@@ -332,7 +311,7 @@ class Ratios:
         if len({session for each in by_session.values() for session in each}) < 2:  # one is the run
             cells = [cell for each in logs.values() for cell in each.levels]
             noises, check = checked_noise(
-                logs, aa_pairs, classes={cell: worker_class(cell) for cell in cells},
+                logs, aa_pairs, classes={cell: _worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=seed)
             return ClockRatios(logs=logs, noises=noises, check=check, sessions={})
         # To the noise, an arm in another session is another arm: what differs between sessions is no process's error.
@@ -342,7 +321,7 @@ class Ratios:
             arms,
             {group: [((cell, session), (again, session)) for cell, again in pairs for session in by_session[group]]
              for group, pairs in aa_pairs.items()},
-            classes={arm: worker_class(arm[0]) for arm in names},
+            classes={arm: _worker_class(arm[0]) for arm in names},
             treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
         spread = SessionSpread(self.index.run, by_session, noises, self.group)
         if spread.known:
@@ -363,6 +342,11 @@ def _by_session(
             for cell, levels in logs.levels.items()})
         for session in sorted(set(sessions.values()))
     }
+
+
+def _worker_class(cell: Cell) -> str:
+    """Return the class of a cell that a round may disturb alone: what slows two workers need not slow one."""
+    return "one" if cell.workers == 1 else "several"
 
 
 def _treatment(cell: Cell) -> tuple[str, str, int]:

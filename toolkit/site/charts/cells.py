@@ -27,7 +27,7 @@ START, END = 0, 100      # of the plot; names and numbers of workers are to the 
 COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and the distance to the next
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
 GLANCE_LETTER = 6        # of the axis, in a font of 11 pixels
-MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are counted at the edge
+MOST_OFF = 0.5     # deviation of a round from the median of its cell; larger ones are counted at the edge
 LEAST_OFF = 0.02
 
 
