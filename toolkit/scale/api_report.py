@@ -36,7 +36,8 @@ WITHOUT_VERDICT = {
 def api_document(answer: ScalingAnswer) -> Document:
     """Return the report of what a module offers on some builds."""
     threads = answer.threads
-    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1)]
+    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1),
+                               summary_lines(_api_summary(answer))]
     for each in answer.apis:
         if each.found is None:
             sections.append(Lines(each.label, (each.problem,)))
@@ -47,7 +48,7 @@ def api_document(answer: ScalingAnswer) -> Document:
                      for one in rows if one.found and one.outcome is not ApiOutcome.SCALES]
         if without := tuple(_without_verdict(each.found)):
             sections.append(Lines(f"{each.label}: no verdict", without))
-    sections += [Lines("Measured with", tuple(origin(answer, answer.apis))), summary_lines(_api_summary(answer))]
+    sections.append(Lines("Measured with", tuple(origin(answer, answer.apis))))
     return Document(tuple(sections))
 
 
@@ -57,7 +58,7 @@ def answer_document(answer: ScalingAnswer) -> Document:
 
 
 def answer_summary(answer: ScalingAnswer) -> list[str]:
-    """Return the last sentences of the report."""
+    """Return the first sentences of the report."""
     return list(function_summary(answer) if answer.functions else _api_summary(answer))
 
 

@@ -61,11 +61,12 @@ def function_document(answer: ScalingAnswer) -> Document:
     """Return the report of a function on some builds."""
     builds, threads = answer.functions, answer.threads
     measured = [each for each in builds if each.found is not None]
-    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1)]
+    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1),
+                               summary_lines(function_summary(answer))]
     if measured:
         sections.append(_table(threads, measured))
     sections += [Lines(each.label, tuple(_sentences(each))) for each in builds]
-    sections += [Lines("Measured with", tuple(origin(answer, builds))), summary_lines(function_summary(answer))]
+    sections.append(Lines("Measured with", tuple(origin(answer, builds))))
     return Document(tuple(sections))
 
 
@@ -211,8 +212,13 @@ def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
     elif found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without and not trial.gained:
         yield ("So this trial does not show what the repair gains, although counts of what is named are in the way: "
                "measure your program with the change.")
-    elif trial.of_ceiling and trial.of_ceiling.ratio < SCALES:
-        yield "What it still lacks is not explained: make the change, and measure again."
+    elif reached and reached.ratio < SCALES and reached.ratio == _best_reached(found):
+        yield "The rest of the loss is not explained: make the change, and measure again."
+
+
+def _best_reached(found: ScalingInvestigation) -> float:
+    """Return the highest share of the ceiling that a trial reached."""
+    return max(trial.of_ceiling.ratio for trial in found.trials if trial.of_ceiling)
 
 
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:

@@ -45,7 +45,7 @@ SILENT_SECONDS = 90.0     # for one request to the zygote, which limits what its
 TITLE = "scaling over threads"
 ATTACHED = "gilscope_scale"       # of a report: the answer, as plain values, which a worker of pytest-xdist can send
 LONGER = LIMITED | {ApiOutcome.UNSURE}         # are measured again, with the cause
-# The order of the summary, and of the counts at its end.
+# The order of the summary, and of the counts at its start.
 ORDER = (ApiOutcome.SLOWER, ApiOutcome.PLATEAUS, ApiOutcome.UNSURE, ApiOutcome.FAILED, ApiOutcome.TOO_SHORT,
          ApiOutcome.NO_TIME, ApiOutcome.SCALES)
 WORDS = {each: each.value for each in ORDER} | {
@@ -141,23 +141,23 @@ class ScalingChecks:
             self._answers.append((report.nodeid, from_plain(MeasuredTest, found)))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show what does not scale with its cause, and count the rest."""
+        """Count the answers, and show what does not scale with its cause."""
         if self._header:
             if not terminalreporter.showheader:
                 terminalreporter.write_line(f"gilscope: {self._header}")
             return
         terminalreporter.section(TITLE)
+        outcomes = [found.outcome for _, found in self._answers]
+        counts = [f"{outcomes.count(each)} {WORDS[each]}" for each in ORDER if each in outcomes]
+        measured = counted(len(outcomes), "test that passed", "tests that passed")
+        terminalreporter.write_line(f"{measured}, {THREADS} threads: {', '.join(counts)}." if counts else
+                                    "No test passed, so none was measured.")
         for outcome in ORDER:
             for test, found in self._answers:
                 if found.outcome is outcome:
                     terminalreporter.write_line(f"{WORDS[outcome]}: {test}{found.text}")
                     for sentence in found.sentences:
                         terminalreporter.write_line(f"    {sentence}")
-        outcomes = [found.outcome for _, found in self._answers]
-        counts = [f"{outcomes.count(each)} {WORDS[each]}" for each in ORDER if each in outcomes]
-        measured = counted(len(outcomes), "test that passed", "tests that passed")
-        terminalreporter.write_line(f"{measured}, {THREADS} threads: {', '.join(counts)}." if counts else
-                                    "No test passed, so none was measured.")
 
 
 def _measured(core: ModuleType, item: pytest.Function) -> MeasuredTest:

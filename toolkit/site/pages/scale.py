@@ -51,8 +51,8 @@ def build_labels(each: PublicAnswer) -> list[str]:
 
 def answer_page(each: PublicAnswer) -> dict[str, Any]:
     """Return the values of `scale-answer.html` but those around it: the report, and how to get it again."""
-    heading, *rest = answer_document(each.answer).sections
-    document = Document((heading, Lines("", (about_text(each),)), *rest))
+    heading, in_short, *rest = answer_document(each.answer).sections
+    document = Document((heading, in_short, Lines("", (about_text(each),)), *rest))
     return {"document": document_values(document)} | shown(
         {"command": each.answer.command, "json_file": each.data_address})
 
