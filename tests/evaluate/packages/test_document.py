@@ -45,10 +45,10 @@ def test_crash_of_the_package_alone_is_its_own():
 def test_import_that_does_not_end_is_said_with_the_time_waited_and_never_as_a_hang():
     text = shown(PackageEvidence(distribution=THING, run=HANG, control=run()))
     assert "thing 1.0  did not end within 9 s\n" in text
-    assert "thing 1.0 on 3.99t did not end within 9 s while importing thing._c\n" in text
+    assert text.endswith("thing 1.0 on 3.99t did not end within 9 s while importing thing._c")
     inside = shown(replace(READY, interpreters=(HANG,), interpreters_control=(run(),)))
     assert "thing 1.0  ready (1 file)  did not end within 9 s\n" in inside
-    assert "thing 1.0 on 3.99t did not end within 9 s in interpreter 1 while importing thing._c\n" in inside
+    assert inside.endswith("thing 1.0 on 3.99t did not end within 9 s in interpreter 1 while importing thing._c")
     assert "hang" not in text + inside
 
 
@@ -90,7 +90,7 @@ def test_package_that_no_index_has_is_no_blocker():
 def test_module_of_no_package_blocks():
     text = shown(READY, unowned=("_stray",))
     assert "_stray on 3.99t turns the GIL on and belongs to no package" in text
-    assert "Blocked on 3.99t" in text
+    assert text.splitlines()[3].startswith("  Blocked on 3.99t. ")
 
 
 @pytest.mark.parametrize(("newest", "told"), [
@@ -101,7 +101,7 @@ def test_module_of_no_package_blocks():
     ({"thing": ("1.0", Status.GIL)}, "; no newer version is there"),
 ])
 def test_newest_version(newest, told):
-    assert told in shown(USED, newest=newest)
+    assert told in shown(USED, newest=newest) + "\n"
 
 
 def test_nothing_in_the_way_is_said_with_its_limits():

@@ -110,10 +110,10 @@ def test_text_and_page_say_what_is_wrong_and_what_is_missing(kit_of, pair, judge
     named = [f"--build={each.label}={each.executable}" for each in pair]
     assert main(["doctor", str(tmp_path), "--builds", free.label, "--html", "thing.html", *named]) == 1
     shown = " ".join(capsys.readouterr().out.split())
+    assert f"= Blocked: thing 1.0 on {free.label} and on builds that were not asked for." in shown
     assert f"{free.label} NO WHEEL nothing" in shown
     assert "What is wrong cp310-abi3: thing/multi_best.cpython-" in shown
     assert f"What is missing an installer for {free.label} finds no wheel here" in shown
-    assert f"Blocked: thing 1.0 on {free.label} and on builds that were not asked for." in shown
     page = (tmp_path / "thing.html").read_text()
     assert '<p class="word">in the way</p>' in page
     assert "missing.wheel" in page

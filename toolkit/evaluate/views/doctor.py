@@ -29,15 +29,16 @@ TOOL = "gilscope doctor"
 
 def document(reports: Sequence[BuildReport]) -> Document:
     """Return one table of packages by builds, and a sentence for everything that stands in the way."""
-    sections: list[Section] = [Heading("doctor: " + ", ".join(_against(report) for report in reports), 1)]
-    sections.append(_table(reports))
+    sections: list[Section] = [Heading("doctor: " + ", ".join(_against(report) for report in reports), 1),
+                               Lines("", (_conclusion(reports),)), _table(reports)]
+    if left_out := tuple(_left_out(reports)):
+        sections.append(Lines("", left_out))
     if blockers := [line for report in reports for line in _blockers(report)]:
         sections.append(Lines("What stands in the way", tuple(blockers)))
     if doubts := [line for report in reports for line in _doubts(report)]:
         sections.append(Lines("What is not certain", tuple(doubts)))
     if interpreters := [line for report in reports for line in _interpreters(report)]:
         sections.append(Lines("In interpreters with their own GIL", tuple(interpreters)))
-    sections.append(Lines("", (*_left_out(reports), _conclusion(reports))))
     return Document(tuple(sections))
 
 
@@ -55,11 +56,12 @@ def metadata(lock: str, offers: Mapping[str, Sequence[WheelChoice]]) -> Document
     notes = tuple(f"{each.name} on {label}: {each.note}"
                   + (f"; needed by {few(each.needed_by)}" if each.needed_by else "")
                   for label, found in offers.items() for each in found if each.note)
-    last = (f"{len(by_name) - len(rows)} more are pure Python. A wheel for a build may still turn its GIL on or leave "
-            "out its C code: `gilscope doctor` without --offline installs and asks.")
+    unknown = ("A wheel for a build may still turn its GIL on or leave out its C code: `gilscope doctor` without "
+               "--offline installs and asks.")
     return Document((
-        Heading(f"doctor: {lock} (metadata only, not a verdict)", 1), Table(title="", columns=columns, rows=rows),
-        *((Lines("Notes", notes),) if notes else ()), Lines("", (last,))))
+        Heading(f"doctor: {lock} (metadata only, not a verdict)", 1), Lines("", (unknown,)),
+        Table(title="", columns=columns, rows=rows), Lines("", (f"{len(by_name) - len(rows)} more are pure Python.",)),
+        *((Lines("Notes", notes),) if notes else ())))
 
 
 def _offer(offered: WheelChoice | None) -> str:

@@ -31,9 +31,10 @@ def document(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> 
     sections: list[Section] = []
     for report in reports:
         sections += _of_set(report, level=1 if not sections else 2)
+    # The heading of the first set is that of the report.
+    sections.insert(1 if sections else 0, Lines("", (_conclusion(reports, unusable),)))
     if unusable:
         sections.append(Lines("Not judged", tuple(f"{each.path}: {each.reason}" for each in unusable)))
-    sections.append(Lines("", (_conclusion(reports, unusable),)))
     return Document(tuple(sections))
 
 
