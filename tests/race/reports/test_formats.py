@@ -44,7 +44,7 @@ def test_text_of_a_clean_run():
 
 
 def test_one_race_as_text_is_part_of_the_report():
-    assert text.render(make_report()).startswith(text.render_race(make_race(), make_report().root))
+    assert f"\n{text.render_race(make_race(), make_report().root)}\n" in text.render(make_report())
 
 
 class Terminal(io.StringIO):

@@ -209,8 +209,9 @@ def test_doubt_is_shown_and_fails_no_test(tmp_path):
             both(deposit)
         """)
     assert code == 0
-    assert "= race checker =" in shown
-    assert "DOUBT on Account.balance" in shown
+    section = shown.partition("= race checker =")[2].splitlines()
+    assert [line for line in section if line][1].startswith("gilscope race: checked ")
+    assert "DOUBT on Account.balance" in "\n".join(section)
     assert "_pytest" not in shown
 
 

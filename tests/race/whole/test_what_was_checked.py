@@ -119,7 +119,7 @@ def test_project_is_checked_wherever_it_is_installed(kind, python, project):
     done = race(project, python)
     assert (done.stdout, done.returncode) == ("", 66), done.stderr
     assert "DATA RACE on Till.sold" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("gilscope race: checked 2 files of Corner.Shop; 1 data race")
+    assert done.stderr.startswith("gilscope race: checked 2 files of Corner.Shop; 1 data race")
 
 
 @pytest.mark.builds("gil", "free")

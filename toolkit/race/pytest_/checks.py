@@ -82,14 +82,16 @@ class RaceReporter:
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += limits(found)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        shown = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]
-        if lines or shown:
+        blocks = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]
+        blocks += map(message, lines)
+        if blocks:
             terminalreporter.section("race checker")
-            terminalreporter.write_line("\n\n".join([*shown, *map(message, lines)]))
         checked = self.checked()
         if not self.config.option.collectonly and (self.config.option.verbose > QUIETER or checked.is_nothing):
             result = NO_RACE if found.is_complete and not found.races else ""   # else it is said beside the tests
-            terminalreporter.write_line(f"gilscope race: {message(checked.words(result, found=bool(found.races)))}")
+            blocks.insert(0, f"gilscope race: {message(checked.words(result, found=bool(found.races)))}")
+        if blocks:
+            terminalreporter.write_line("\n\n".join(blocks))
 
 
 class RaceXdistController(RaceReporter):

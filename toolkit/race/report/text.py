@@ -1,6 +1,6 @@
-"""A report for people: the races of a variable together, both sides of each, the repair last.
+"""A report for people: the result, all variables if there are several, then the races of each, the repair last.
 
-Frames of libraries are folded, and a long report ends with a list of all variables; with `stacks`, nothing is left out.
+Frames of libraries are folded, and a long report leaves races out; with `stacks`, nothing is.
 Our own renderer, since it also runs inside pytest and needs nothing but the report.
 """
 
@@ -49,20 +49,20 @@ def render(
         color: True to colour it.
         notes: True to show notes.
         stacks: True to show each race on its own, with every frame.
-        checked: The files that were checked, named in the last line.
+        checked: The files that were checked, named in the first line.
     """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
     races = [*report.races, *report.doubts, *(report.notes if notes else ())]
+    blocks = [_summary(report, checked, notes=notes, paint=paint)]
     if stacks:
-        blocks = ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
+        blocks += ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
     else:
-        blocks = _blocks(_by_variable(races), report.root, paint)
+        blocks += _blocks(_by_variable(races), report.root, paint)
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
     if remarks := list(_remarks(report)):
         blocks.append("\n".join(remarks))
-    blocks.append(_summary(report, checked, notes=notes, paint=paint))
     return without_commands("\n\n".join(blocks))
 
 
@@ -95,7 +95,7 @@ def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
 
 
 def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> list[str]:
-    """Return a block for each variable that fits, then the list of variables if there are several."""
+    """Return the list of variables if there are several, then a block for each one that fits."""
     described = [list(_variable(group, root, paint)) for group in groups]
     listed = list(_list(groups, root, paint)) if len(groups) > 1 else []
     room = MOST_LINES - len(listed) - 2
@@ -107,7 +107,7 @@ def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> list[s
     if left := len(described) - len(shown_blocks):
         listed.append(f"  {counted(left, 'variable')} with races {inflect(left, 'is', 'are')} in this list alone: "
                       "--stacks shows every race with all frames.")
-    return [*shown_blocks, *(["\n".join(listed)] if listed else [])]
+    return [*(["\n".join(listed)] if listed else []), *shown_blocks]
 
 
 def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
@@ -276,7 +276,7 @@ def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, p
     if violations:
         counts.append(counted(violations, Severity.VIOLATION))
     variables = len({(race.section, race.base) for race in report.races})
-    if variables < len(report.races):     # the blocks above are by variable
+    if variables < len(report.races):     # the blocks are by variable
         counts[-1] += f" on {counted(variables, 'variable')}"
     if report.doubts:
         counts.append(counted(len(report.doubts), Severity.DOUBT))
