@@ -60,7 +60,6 @@ def test_rounds_that_depend_on_what_is_found_are_told_as_a_range():
     settings = dataclasses.replace(SETTINGS, where_open=True)
     lines = preview(Plan((cell("serial"), cell())), [make_build("3.14")], selection(("primes",)), settings, [])
     assert lines[0] == "2 cells x 4 to 12 rounds = 8 to 24 processes; seed 0"
-    assert any(line.startswith("time: at most about") for line in lines)
     few = preview(Plan((cell(),)), [], selection(("primes",)), dataclasses.replace(settings, rounds=3), [])
     assert few[0] == "1 cells x 3 rounds = 3 processes; seed 0"
 
@@ -91,16 +90,16 @@ def test_what_the_time_rests_on_is_said(cells, budget, words):
     assert words in " ".join(" ".join(lines).split())
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(1.0, False), (10.0, True)])
+@pytest.mark.parametrize(("seconds", "said"), [(3.0, False), (10.0, True)])
 def test_ways_to_shorten_are_told_of_what_is_long(seconds, said):
     known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=seconds)]
     lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), SETTINGS, known)
     assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
 
 
-@pytest.mark.parametrize(("budget", "said"), [(None, True), (100.0, True), (50.0, False)])
+@pytest.mark.parametrize(("budget", "said"), [(None, True), (200.0, True), (150.0, False)])
 def test_half_of_the_rounds_is_no_way_to_shorten_what_the_budget_cuts_below_them(budget, said):
-    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=3.0)]   # 180 s, half of them 90
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=8.0)]   # 384 s, half of them 192
     settings = dataclasses.replace(SETTINGS, budget=budget, where_open=budget is not None)
     lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), settings, known)
     assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Build
 
-SHORT_SECONDS = 120.0   # a shorter run needs no advice
+SHORT_SECONDS = 300.0   # a shorter run needs no advice: --budget 5m would not cut it
 WIDTH = 80
 RECENT = 5           # earlier runs to estimate from; older ones say little about the machine today
 SHOWN_REASONS = 6
@@ -128,8 +128,7 @@ def _time(estimated: Estimate, least: float, settings: Settings, selection: Sele
                             "the run would be refused. Use a larger --budget or fewer payloads")
         return
     cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < estimated.seconds else ""
-    most = "at most " if settings.where_open else ""
-    yield from _wrapped("time: ", f"{most}about {format_minutes(estimated.seconds)}{cut} ({source})")
+    yield from _wrapped("time: ", f"about {format_minutes(estimated.seconds)}{cut} ({source})")
     if estimated.seconds < SHORT_SECONDS:
         return
     half = max(1, settings.rounds // 2)
