@@ -39,40 +39,6 @@ class Flag(IntFlag):
     MEMO = 2048       # the stored value is made from nothing but the names of the key, functions and constants
 
 
-class MethodEffect(IntFlag):
-    """Effect of a container's method, by its name."""
-
-    NONE = 0
-    CHANGES = 1        # the container
-    REMOVES = 2        # an item
-    READS_SIZE = 4     # the size, or all items
-
-
-_CHANGES, _TAKES = MethodEffect.CHANGES, MethodEffect.CHANGES | MethodEffect.REMOVES
-# Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.  The
-# rewriter, the confirming run and the reference model take them from here; the C core has them in ops/methods.c.
-METHOD_EFFECTS = {
-    "add": _CHANGES, "append": _CHANGES, "appendleft": _CHANGES, "clear": _TAKES, "copy": MethodEffect.READS_SIZE,
-    "count": MethodEffect.READS_SIZE, "difference_update": _CHANGES, "discard": _TAKES,
-    "empty": MethodEffect.READS_SIZE, "extend": _CHANGES, "extendleft": _CHANGES, "full": MethodEffect.READS_SIZE,
-    "get": MethodEffect.REMOVES,     # of a queue; that of a dict changes nothing
-    "get_nowait": _TAKES, "index": MethodEffect.READS_SIZE, "insert": _CHANGES, "intersection_update": _CHANGES,
-    "items": MethodEffect.READS_SIZE, "keys": MethodEffect.READS_SIZE, "move_to_end": _CHANGES, "pop": _TAKES,
-    "popitem": _TAKES, "popleft": _TAKES, "put": _CHANGES, "put_nowait": _CHANGES, "qsize": MethodEffect.READS_SIZE,
-    "remove": _TAKES, "reverse": _CHANGES, "rotate": _CHANGES, "setdefault": _CHANGES, "sort": _CHANGES,
-    "subtract": _CHANGES, "symmetric_difference_update": _CHANGES, "update": _CHANGES,
-    "values": MethodEffect.READS_SIZE,
-}
-
-
-def methods_with(effect: MethodEffect) -> frozenset[str]:
-    """Return the names of the methods in `METHOD_EFFECTS` that have an effect."""
-    return frozenset(name for name, effects in METHOD_EFFECTS.items() if effects & effect)
-
-
-CONTAINER_METHODS = frozenset(METHOD_EFFECTS)
-
-
 class RaceKind(StrEnum):
     """Kind of a race, as reports and suppressions name it; the most severe first.
 

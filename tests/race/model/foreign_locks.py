@@ -6,6 +6,7 @@ import sys
 from sys import _getframe
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
+from gilscope.toolkit.race.effects import LOCK_PAIRS
 from tests.race.model.object_kinds import MISSING, holder, lookup
 
 TYPE_CHECKING = False
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from tests.race.model.monitor import Monitor
     from tests.race.model.threads import ThreadState
 
-PARTNERS = {"__enter__": "__exit__", "acquire": "release", "release": "acquire", "lock": "unlock", "unlock": "lock"}
-ACQUIRING = frozenset({"acquire", "lock"})
+PARTNERS = {"__enter__": "__exit__", **LOCK_PAIRS, **{last: first for first, last in LOCK_PAIRS.items()}}
 NATIVE = ("method_descriptor", "wrapper_descriptor", "builtin_function_or_method", "instancemethod",
           "cython_function_or_method", "nb_method", "Boost.Python.function")     # names of the types of methods in C
 _module_of = type.__dict__["__module__"].__get__
@@ -128,14 +128,14 @@ class ForeignLock:
         method = getattr(self._lock, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            held = name not in ACQUIRING and self._table.releasing(self._lock)
+            held = name not in LOCK_PAIRS and self._table.releasing(self._lock)
             try:
                 result = method(*args, **kwargs)
             except BaseException:
                 if held:
                     self._table.acquired(self._lock, _getframe(1))
                 raise
-            if name in ACQUIRING and result is not False:
+            if name in LOCK_PAIRS and result is not False:
                 self._table.acquired(self._lock, _getframe(1))
             return result
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
+from gilscope.toolkit.race.effects import function_effects
 from tests.race.model import detection, handoff
 from tests.race.model.object_kinds import descends, family, loaded, one_of
-from tests.race.model.ops_methods import is_queue
+from tests.race.model.ops_methods import effect_steps, is_queue
 from tests.race.model.shadow import part
 
 TYPE_CHECKING = False
@@ -21,14 +22,7 @@ if TYPE_CHECKING:
 
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS
-_SIZES = ("", "len", "bool", "not")
-_WHOLE_DICT = ("dict", "print", "str", "repr", "format", "copy")      # what reads the values of a dict, too
-# Functions that rewrite their argument in several steps -> whether what they put there is handed over, and taken.
-_RESHAPING = {
-    "heappush": (True, False), "heappop": (False, True), "heapify": (True, True), "heapreplace": (True, True),
-    "heappushpop": (True, True), "insort": (True, False), "insort_left": (True, False), "insort_right": (True, False),
-    "shuffle": (True, True),
-}
+_FUNCTION_EFFECTS = function_effects()
 _GENERATOR = type(_ for _ in ())
 _ONCE: tuple[Any, ...] = (
     _GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
@@ -67,21 +61,13 @@ def _look(looked_at: Any, by: str) -> tuple[Step, ...]:
     if container is None:
         home = family(looked_at, "__len__")
         return () if home is None else ((detection.size, looked_at, "structure", None),)
-    if by in _SIZES:
-        return ((detection.size, container, "structure", None),)
-    if by in _RESHAPING:
-        pushes, pops = _RESHAPING[by]
-        return ((detection.reshape, container, "structure", None),
-                *(((handoff.give_all, container, "structure", None),) if pushes else ()),
-                *(((handoff.take_all, container, "structure", None),) if pops else ()))
-    return ((detection.snapshot, container, "structure", None), *_items_of(looked_at, container, by))
+    effect = _FUNCTION_EFFECTS.get(by, "snapshot")
+    return effect_steps(effect, container, keys_only=_keys_only(looked_at, container))
 
 
-def _items_of(looked_at: Any, container: Any, by: str) -> tuple[Step, ...]:
-    """Return the read of all items where going through it, or `by`, reads more than keys."""
-    keys_only = _has_keys(container) and not (one_of(type(looked_at), (_VALUES, _ITEMS))
-                                              or (looked_at is container and by in _WHOLE_DICT))
-    return () if keys_only or descends(type(container), set) else ((detection.whole, container, "whole", None),)
+def _keys_only(looked_at: Any, container: Any) -> bool:
+    """Return True if going through it reads no values."""
+    return _has_keys(container) and not one_of(type(looked_at), (_VALUES, _ITEMS))
 
 
 def _has_keys(container: Any) -> bool:
@@ -94,8 +80,8 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             return iterable
         container = _iterated(iterable)
         if container is not None:
-            monitor.note(_getframe(1), site, ((detection.iterate, container, "structure", None),
-                                              *_items_of(iterable, container, "")))
+            values = () if _keys_only(iterable, container) else ((detection.whole, container, "whole", None),)
+            monitor.note(_getframe(1), site, ((detection.iterate, container, "structure", None), *values))
             return _Steps(monitor, site, iterable, container)
         kind = family(iterable, "__iter__")
         if kind is not None and kind is not loaded("collections", "Counter"):     # an array

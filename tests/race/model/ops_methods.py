@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
+from gilscope.toolkit.race.effects import EFFECTS, METHODS, SideEffect
+from gilscope.toolkit.race.terms import AccessKind
 from tests.race.model import detection, handoff
 from tests.race.model.object_kinds import MISSING, descends, family, holder, loaded, one_of
 from tests.race.model.ops_items import absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import FrameType
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from tests.race.model.detection import Step, Transfer, Verb
@@ -124,10 +125,6 @@ class _Handing:
         from operator import length_hint
 
         return length_hint(self.source)
-
-
-SEQUENCE_METHODS = {"append": append, "appendleft": appendleft, "insert": append, "extend": extend,
-                    "extendleft": extendleft, "pop": pop, "popleft": popleft, "remove": remove}
 
 
 _ASKS_NOTHING = (list, tuple, set, frozenset, dict, str)     # to iterate over these runs no code of the program
@@ -289,25 +286,36 @@ def _known(args: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-DICT_METHODS = {"get": get, "setdefault": setdefault, "pop": pop_key, "popitem": popitem, "update": update}
-SET_METHODS = {"add": add, "discard": discard, "remove": discard, "pop": set_pop, "update": set_update}
-COUNTER_METHODS = {"update": count_up, "subtract": count_up}
+# What does an effect that depends on arguments or result; `remove any` is another method for a set.
+CALLS = {"get key": get, "set default": setdefault, "remove key": pop_key, "remove any": popitem,
+         "insert keys": update, "count keys": count_up, "add key": add, "discard key": discard, "insert right": append,
+         "insert left": appendleft, "extend right": extend, "extend left": extendleft, "pop right": pop,
+         "pop left": popleft, "remove value": remove}
+_CALLS_OF_SETS = {"remove any": set_pop, "insert keys": set_update}
+_VERBS = {AccessKind.ITERATE: detection.iterate, AccessKind.GROW: detection.grow, AccessKind.SHRINK: detection.shrink,
+          AccessKind.RESHAPE: detection.reshape}
+_UNORDERED_VERBS = {AccessKind.SIZE: detection.size, AccessKind.GROW: detection.put, AccessKind.SHRINK: detection.get}
 
 
-_DICT = {"clear": detection.shrink, "copy": detection.snapshot, "keys": detection.size, "values": detection.snapshot,
-         "items": detection.snapshot, "move_to_end": detection.reshape}
-_SET = {"clear": detection.shrink, "copy": detection.snapshot, "difference_update": detection.shrink,
-        "intersection_update": detection.shrink, "symmetric_difference_update": detection.reshape}
-_LIST = {"clear": detection.shrink, "copy": detection.snapshot, "count": detection.size, "index": detection.size,
-         "sort": detection.reshape, "reverse": detection.reshape, "rotate": detection.reshape}
-_MORE: dict[str, tuple[tuple[Verb, str], ...]] = {
-    "copy": ((detection.whole, "whole"),), "clear": ((handoff.cleared, "structure"),)}
-_QUEUE = {"empty": detection.size, "full": detection.size, "qsize": detection.size, "get": detection.get,
-          "get_nowait": detection.get, "put": detection.put, "put_nowait": detection.put}
-_ARRAY = {"append": detection.grow, "extend": detection.grow, "insert": detection.grow, "pop": detection.shrink,
-          "remove": detection.shrink, "reverse": detection.reshape, "clear": detection.shrink}
-METHOD_NAMES = frozenset[str]().union(
-    DICT_METHODS, SET_METHODS, SEQUENCE_METHODS, COUNTER_METHODS, _DICT, _SET, _LIST, _QUEUE, _ARRAY)
+def effect_steps(name: str, container: Any, *, keys_only: bool = False) -> tuple[Step, ...]:
+    """Return the accesses of an effect on a container as a whole."""
+    effect = EFFECTS[name]
+    assert effect.kind is not None
+    if effect.side & SideEffect.UNORDERED:
+        return (_structure(_UNORDERED_VERBS[effect.kind], container),)
+    takes = bool(effect.side & SideEffect.TAKE)
+    if effect.kind == AccessKind.SIZE:
+        steps = [_structure(detection.snapshot if takes else detection.size, container)]
+    else:
+        steps = [_structure(_VERBS[effect.kind], container)]
+        steps += [_structure(handoff.give_all, container)] if effect.side & SideEffect.HAND else []
+        steps += [_structure(handoff.take_all, container)] if takes else []
+    if effect.side & SideEffect.FORGET:
+        steps.append(_structure(handoff.cleared, container))
+    reads = SideEffect.READ_VALUES | (SideEffect.NONE if keys_only else SideEffect.READ_ITEMS)
+    if effect.side & reads and not descends(type(container), set):
+        steps.append((detection.whole, container, "whole", None))
+    return tuple(steps)
 
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -315,45 +323,30 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def method(container: Any, site: ReferenceSite) -> Any:
         if not monitor.watches():
             return container
-        name = site.key
-        if is_queue(container, name):
-            note(container, _getframe(1), site, _QUEUE.get(name))
+        column = _column(container, site.key)
+        row = METHODS.get(site.key)
+        effect = getattr(row, column) if row is not None and column else ""
+        if not effect:
             return container
-        kind = family(container, name)
-        called = _calls(kind).get(name)
+        called = (_CALLS_OF_SETS.get(effect) if column == "sets" else None) or CALLS.get(effect)
         if called is not None:
             return _Caller(monitor, container, site, called)
-        note(container, _getframe(1), site, _structural(kind).get(name))
+        monitor.note(_getframe(1), site, effect_steps(effect, container))
         return container
-
-    def note(container: Any, frame: FrameType, site: ReferenceSite, verb: Verb | None) -> None:
-        if verb is not None:
-            more = ((also, container, part, None) for also, part in _MORE.get(site.key, ()))
-            monitor.note(frame, site, ((verb, container, "structure", None), *more))
 
     return {"method": method}
 
 
-def _calls(kind: Any) -> Mapping[str, Method]:
-    if kind is dict:
-        return DICT_METHODS
-    if kind is set:
-        return SET_METHODS
-    if kind is list or kind is deque:
-        return SEQUENCE_METHODS
-    if kind is not None and kind is loaded("collections", "Counter"):
-        return COUNTER_METHODS
-    return {}
-
-
-def _structural(kind: Any) -> Mapping[str, Verb]:
-    if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
-        return _DICT
-    if kind is set:
-        return _SET
-    if kind is list or kind is deque:
-        return _LIST
-    return _ARRAY if kind is bytearray or (kind is not None and kind is loaded("array", "array")) else {}
+def _column(container: Any, name: str) -> str:
+    """Return the column of `Method` for the type that has the method, or ""."""
+    if is_queue(container, name):
+        return "queues"
+    kind = family(container, name)
+    if kind is None:
+        return ""
+    kinds = {dict: "dicts", loaded("collections", "Counter"): "counters", set: "sets", list: "sequences",
+             deque: "sequences", bytearray: "arrays", loaded("array", "array"): "arrays"}
+    return next((column for one, column in kinds.items() if one is kind), "")
 
 
 def is_queue(container: Any, name: str) -> bool:

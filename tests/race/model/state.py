@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gilscope.toolkit.race import core
-from gilscope.toolkit.race.terms import Flag, MethodEffect, methods_with
+from gilscope.toolkit.race.effects import REMOVING
+from gilscope.toolkit.race.terms import Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     Times = dict[int, int]     # slot -> the last time of it that is known to be past
 
 GUARD, DELETE = int(Flag.GUARD), int(Flag.DELETE)
-_REMOVING = methods_with(MethodEffect.REMOVES)
 _STORING = ("attr_write", "attr_update", "attr_store", "attr_proxy")
 
 DIRECTIONS: dict[int, str] = {}      # a write's site -> whether it stores or removes
@@ -41,7 +41,7 @@ class ReferenceSite:
 
     def _learn(self) -> None:
         removes = (self.flags & DELETE or self.info.op == "item_delete"
-                   or (self.info.op == "method" and self.key in _REMOVING))
+                   or (self.info.op == "method" and self.key in REMOVING))
         DIRECTIONS[self.number] = "remove" if removes else "store"
         if self.flags & GUARD:
             for number in self.partners:

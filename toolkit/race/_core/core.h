@@ -25,12 +25,10 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* AccessKind and Flag of toolkit/race/terms.py.  */
-enum Kind { READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE };
-enum Flag {
-    CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,
-    AUGMENTED = 256, DELETE = 512, INIT = 1024, MEMO = 2048,
-    /* Set by the core, not by the rewriter: */
+#include "effects.h"
+
+/* Flags of a site that the core sets, beside those of the rewriter.  */
+enum CoreFlag {
     OPENS_SLOWLY = 1 << 27,     /* a read that the cache must not skip */
     REMOVES = 1 << 28,          /* a write that removes something */
     GUARDED_STORE = 1 << 29,    /* a store whose test is this read names it as partner */
@@ -303,7 +301,8 @@ typedef struct {
     int32_t number;
     _Atomic(uint32_t) flags;    /* a later site may add some */
     PyObject *key;          /* attribute, name or method: interned */
-    int method;             /* enum Method for container methods, else 0 */
+    const Method *method;   /* of the op `method`, else NULL */
+    const Effect *effect;   /* of the op `size`, else NULL */
     int32_t n_partners;
     int32_t *partners;
     PyObject *info;

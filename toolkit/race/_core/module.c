@@ -34,18 +34,8 @@ static PyType_Spec site_spec = {
 static bool
 site_removes(const Site *site, PyObject *op)
 {
-    static const char *const removing[] = {
-        "clear", "discard", "get", "get_nowait", "pop", "popitem", "popleft", "remove"};
-    if (site->flags & DELETE || PyUnicode_CompareWithASCIIString(op, "item_delete") == 0) {
-        return true;
-    }
-    for (size_t i = 0; i < sizeof(removing) / sizeof(removing[0]); i++) {
-        if (PyUnicode_CompareWithASCIIString(op, "method") == 0
-            && PyUnicode_CompareWithASCIIString(site->key, removing[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return site->flags & DELETE || PyUnicode_CompareWithASCIIString(op, "item_delete") == 0
+        || (site->method != NULL && site->method->removes);
 }
 
 static bool
@@ -131,7 +121,12 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
         Py_DECREF(site);
         return NULL;
     }
-    site->method = PyUnicode_CompareWithASCIIString(op, "size") == 0 ? look_number(site->key) : method_number(site->key);
+    if (PyUnicode_CompareWithASCIIString(op, "method") == 0) {
+        site->method = method_called(site->key);
+    }
+    else if (PyUnicode_CompareWithASCIIString(op, "size") == 0) {
+        site->effect = function_effect(site->key);
+    }
     make_immortal((PyObject *)site);
     if (site->key != NULL) {
         make_immortal(Py_NewRef(site->key));

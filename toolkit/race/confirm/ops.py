@@ -22,11 +22,11 @@ from gilscope.toolkit.race.confirm.watch import (
     RaceWatcher,
     RecentAccesses,
 )
+from gilscope.toolkit.race.effects import CHANGING, CONTAINER_METHODS
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OPS
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
-from gilscope.toolkit.race.terms import CONTAINER_METHODS, MethodEffect, methods_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_LINES_WRITTEN = 10_000  # per run: a loop that loses every update must not fill the disk
 VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
 STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)
-READING = CONTAINER_METHODS - methods_with(MethodEffect.CHANGES)
+READING = CONTAINER_METHODS - CHANGING
 
 
 class AttributeProxy:

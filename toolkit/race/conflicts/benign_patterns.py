@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.race.conflicts.conflict_context import role_in
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.terms import AccessKind, Flag, MethodEffect, methods_with
+from gilscope.toolkit.race.effects import Fact, methods_with
+from gilscope.toolkit.race.terms import AccessKind, Flag
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide
     from gilscope.toolkit.race.site import SiteInfo
 
 TWO_VALUED = (True, False, None)     # 0 and 1 are equal to two of them
-# Methods that, if the check before them is outdated, raise an error that the program may handle, or change nothing.
-REMOVALS = methods_with(MethodEffect.REMOVES) - {"clear", "get"} | {"put_nowait"}
+MAY_FAIL = methods_with(Fact.MAY_FAIL)
 
 
 # -- construction ---------------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def _decides_one(side: ConflictSide, conflict: ConflictContext) -> bool:
 def _removes(side: ConflictSide) -> bool:
     if side.kind == AccessKind.SHRINK or side.site.flags & Flag.DELETE:
         return True
-    return side.site.op == "method" and side.site.key in REMOVALS
+    return side.site.op == "method" and side.site.key in MAY_FAIL
 
 
 def _finds_its_key(side: ConflictSide, conflict: ConflictContext) -> bool:

@@ -14,6 +14,7 @@ import time
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.race import effects
 from gilscope.toolkit.race.conflicts import safe_inspection
 
 if TYPE_CHECKING:
@@ -154,8 +155,9 @@ def _key_of(namespace: dict[str, Any], value: Any) -> str | None:
 
 
 FIRST_ARGUMENTS = frozenset({"self", "cls", "klass", "mcs"})
-VIEWS = frozenset({"items", "keys", "values", "copy"})
-SNAPSHOTS = frozenset({"enumerate", "list", "sorted", "tuple", "set", "reversed", "iter", "len"})
+# Methods and functions that return what is in a container: its name is that of their object or first argument.
+VIEWS = effects.VIEWS | {"copy"}
+READERS = frozenset({"next", *(name for name, function in effects.BUILTINS.items() if function.reads_first)})
 
 
 class VariableName(NamedTuple):
@@ -301,7 +303,7 @@ def _inner(node: ast.expr, site: SiteInfo) -> ast.expr | None:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and (node.func.attr in VIEWS or node.func.attr == site.key):
             return node.func.value
-        named = isinstance(node.func, ast.Name) and node.func.id in SNAPSHOTS | {"next"}
+        named = isinstance(node.func, ast.Name) and node.func.id in READERS
         return node.args[0] if named and node.args else None
     if isinstance(node, ast.Attribute):
         return node.value if site.op == "method" and node.attr == site.key else None

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.effects import LIBRARY_MAKERS, MAKERS, Fact, methods_with
 from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ FAILURES = frozenset({
     "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
     "Exception", "BaseException",
 })
-EMPTY = frozenset({"dict", "list", "set", "deque", "OrderedDict", "Counter"})    # without arguments
-TOLERANT = frozenset({"discard", "setdefault"})    # methods that work whatever the check found
+EMPTY = MAKERS | LIBRARY_MAKERS    # without arguments
+TOLERANT = methods_with(Fact.TOLERANT)
 
 
 class SourceFiles:

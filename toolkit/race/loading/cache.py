@@ -83,7 +83,7 @@ def _rewriter() -> tuple[tuple[str, int, int], ...]:
     """Return the identity of the rewriter's version: its files, with their sizes and times."""
     global _files  # noqa: PLW0603  computed once per process
     if _files is None:
-        names = [_RACE + "site.py", _RACE + "terms.py"]
+        names = [_RACE + "site.py", _RACE + "terms.py", _RACE + "effects.py"]
         for folder in ("analysis", "rewrite"):
             names += [os.path.join(_RACE, folder, name) for name in os.listdir(_RACE + folder) if name.endswith(".py")]
         stats = [(name, os.stat(name)) for name in sorted(names)]

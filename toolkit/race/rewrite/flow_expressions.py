@@ -6,17 +6,9 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.analysis.known_names import (
-    DYNAMIC,
-    FOREIGN_METHODS,
-    KEYED_METHODS,
-    MUTATORS,
-    REWRITING,
-    SIZE_READS,
-    SNAPSHOTS,
-    UNREPEATABLE,
-)
+from gilscope.toolkit.race.analysis.known_names import DYNAMIC, FOREIGN_METHODS, UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import mangle
+from gilscope.toolkit.race.effects import MUTATORS, SIZE_READS, SNAPSHOTS, Fact, library_function, methods_with
 from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, Paths, Read, Reads, tested_attribute
 from gilscope.toolkit.race.rewrite.site_collector import Role
 
@@ -27,6 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
     from gilscope.toolkit.race.rewrite.partners import PartnerFinder
 
+_KEYED_METHODS = methods_with(Fact.KEYED)
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 
 
@@ -295,9 +288,8 @@ class CallFlow(ExpressionFlow):
 
     def rewriting(self, node: ast.Call) -> None:
         """Record the writes of library functions that change their argument, such as heappush."""
-        module, called = self.table.library_function(self.scope, node.func)
         base = self.paths.of(node.args[0]) if node.args else None
-        if base and called in REWRITING.get(module, ()):
+        if base and library_function(*self.table.library_function(self.scope, node.func)).effect:
             self.spans.act(self, Role("size", node), NamedLocation("size", base, None), NOTHING)
 
     def lock(self, name: str, base: str | None) -> None:
@@ -329,7 +321,7 @@ class CallFlow(ExpressionFlow):
         takes = name == "get"
         harmless = name == "pop" and len(node.args) > 1
         if takes or (name in MUTATORS and not harmless):
-            one_item = name in KEYED_METHODS and key
+            one_item = name in _KEYED_METHODS and key
             place = NamedLocation("item", base, key) if one_item else NamedLocation("size", base, None)
             self.spans.act(self, Role("method", node), place, given, clears=name == "clear")
         return NOTHING

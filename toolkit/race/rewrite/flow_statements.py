@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.analysis.known_names import SNAPSHOTS, UNREPEATABLE
+from gilscope.toolkit.race.analysis.known_names import UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import FUNCTIONS
+from gilscope.toolkit.race.effects import LIBRARY_MAKERS, MAKERS, SNAPSHOTS
 from gilscope.toolkit.race.rewrite.flow_expressions import CallFlow
 from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, PartnerFinder, Read, Reads
 from gilscope.toolkit.race.rewrite.site_collector import PartnerPlan, Role
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
     from gilscope.toolkit.race.rewrite.partners import Reads
 
-_FRESH_CALLS = SNAPSHOTS | {"deque", "Counter", "defaultdict", "OrderedDict", "bytearray"}
+_FRESH_CALLS = SNAPSHOTS | MAKERS | LIBRARY_MAKERS
 _LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "LookupError", "Exception", "BaseException"})
 _NAME_ERRORS = frozenset({"AttributeError", "NameError", "Exception", "BaseException"})
 

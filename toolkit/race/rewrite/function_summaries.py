@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from gilscope.toolkit.race.analysis.known_names import MUTATORS, REWRITING, SIZE_READS, VIEWS
 from gilscope.toolkit.race.analysis.scopes import mangle
+from gilscope.toolkit.race.effects import LIBRARY, MUTATORS, SIZE_READS
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -75,7 +75,7 @@ class ModuleSummary:
 
     @staticmethod
     def _note_rewriting(node: ast.Call, name: str, effects: FunctionEffects, owner: str | None) -> None:
-        if node.args and any(name in called for called in REWRITING.values()):
+        if node.args and any(name in functions and functions[name].effect for functions in LIBRARY.values()):
             effects.writes.add(mangle(_last(node.args[0]), owner))
 
     def called_by(self, names: set[str]) -> set[str]:
@@ -96,7 +96,7 @@ class ModuleSummary:
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             used = node.comparators[0]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            used = node.func.value if node.func.attr in MUTATORS | SIZE_READS | VIEWS else None
+            used = node.func.value if node.func.attr in MUTATORS | SIZE_READS else None
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
             used = node.args[0]
         if used is not None:

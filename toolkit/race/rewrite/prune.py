@@ -9,9 +9,10 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.analysis.known_names import INITIALIZERS, VIEWS
+from gilscope.toolkit.race import effects
+from gilscope.toolkit.race.analysis.known_names import INITIALIZERS
 from gilscope.toolkit.race.analysis.scopes import mangle
-from gilscope.toolkit.race.terms import CONTAINER_METHODS
+from gilscope.toolkit.race.effects import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,20 +21,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_MAKERS = frozenset({"list", "dict", "set", "sorted", "bytearray"})
-_STDLIB_MAKERS = frozenset({"deque", "Counter", "defaultdict", "OrderedDict"})
 _SPLITS = frozenset({"split", "rsplit", "splitlines"})
-# Builtins that store no reference to a container; the lazy ones store one until they are exhausted.
-_EAGER = frozenset({
-    "len", "sum", "min", "max", "sorted", "any", "all", "list", "tuple", "set", "dict", "frozenset", "print", "str",
-    "repr", "isinstance", "bool", "bytes", "bytearray",
-})
-_LAZY = frozenset({"enumerate", "zip", "map", "filter", "reversed", "iter"})
-_METHODS = CONTAINER_METHODS | {
-    "most_common", "elements", "union", "intersection", "difference", "symmetric_difference", "issubset",
-    "issuperset", "isdisjoint", "total", "popitem",
-}
-_COPYING = frozenset({"extend", "update", "extendleft", "join", "union", "difference", "intersection"})
+_EAGER, _LAZY = effects.builtins_with(Fact.EAGER), effects.builtins_with(Fact.LAZY)
+_COPYING = effects.methods_with(Fact.COPIES) | {"join"}
 _TESTS = (ast.If, ast.While, ast.Assert, ast.IfExp)
 
 
@@ -82,13 +72,13 @@ class _EscapeCheck:
             return isinstance(value, _DISPLAYS)
         function = value.func
         if isinstance(function, ast.Attribute):
-            return function.attr in _SPLITS or (function.attr in _STDLIB_MAKERS
+            return function.attr in _SPLITS or (function.attr in effects.LIBRARY_MAKERS
                                                 and isinstance(function.value, ast.Name)
                                                 and self.table.is_stdlib(scope, function.value.id))
         if not isinstance(function, ast.Name):
             return False
-        return (function.id in _MAKERS and self.table.is_builtin(scope, function.id)) or (
-            function.id in _STDLIB_MAKERS and self.table.is_stdlib(scope, function.id))
+        return (function.id in effects.MAKERS and self.table.is_builtin(scope, function.id)) or (
+            function.id in effects.LIBRARY_MAKERS and self.table.is_stdlib(scope, function.id))
 
     def kept_here(self, name: ast.expr, parent: ast.AST, scope: Scope) -> bool:  # noqa: PLR0911  a list of cases
         """Return True if a use of the container does not let it escape."""
@@ -125,9 +115,9 @@ class _EscapeCheck:
     def is_method(self, attribute: ast.Attribute) -> bool:
         """Return True if the attribute is a called method whose result does not refer to the container."""
         called = self.parents[attribute]
-        if not isinstance(called, ast.Call) or called.func is not attribute or attribute.attr not in _METHODS:
+        if not isinstance(called, ast.Call) or called.func is not attribute or attribute.attr not in effects.METHODS:
             return False
-        return attribute.attr not in VIEWS or self.is_used_up(called)
+        return attribute.attr not in effects.VIEWS or self.is_used_up(called)
 
     def is_used_up(self, node: ast.AST) -> bool:
         """Return True if a view or lazy iterator is exhausted immediately."""

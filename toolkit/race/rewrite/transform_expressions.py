@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.race import effects
 from gilscope.toolkit.race.analysis import known_names
 from gilscope.toolkit.race.rewrite.partners import tested_attribute
 from gilscope.toolkit.race.rewrite.site_collector import Role, call
 from gilscope.toolkit.race.rewrite.transform_accesses import PLACES, AccessRewriter
-from gilscope.toolkit.race.terms import CONTAINER_METHODS, Flag
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.race.analysis.scopes import Scope
+
+_QUIET = effects.builtins_with(effects.Fact.QUIET)
+_LOCK_METHODS = effects.LOCK_PAIRS.keys() | effects.LOCK_PAIRS.values()
+
 
 class CallRewriter(AccessRewriter):
     """Transformer of calls."""
@@ -33,7 +38,7 @@ class CallRewriter(AccessRewriter):
     def is_nonblocking(self, node: ast.Call) -> bool:
         """Return True if the call waits for no other thread, so that earlier reads need not be repeated."""
         if not isinstance(node.func, ast.Attribute):
-            return self.is_builtin(node.func, *known_names.QUIET)
+            return self.is_builtin(node.func, *_QUIET)
         name = node.func.attr
         if name in self.pruned.summary.methods:
             return False
@@ -43,7 +48,8 @@ class CallRewriter(AccessRewriter):
     def plain_call(self, node: ast.Call) -> ast.expr:
         """Rewrite a call without the ops of spans."""
         module, called = self.table.library_function(self.scope, node.func)
-        if called in known_names.REWRITING.get(module, ()) and node.args and not self.is_plain(node.args[0]):
+        library = effects.library_function(module, called)
+        if library.effect and node.args and not self.is_plain(node.args[0]):
             return self.whole_call(node, called)
         if isinstance(node.func, ast.Attribute):
             node.func = self.method(node, node.func)
@@ -51,7 +57,7 @@ class CallRewriter(AccessRewriter):
             return self.builtin_call(node, node.func.id)
         else:
             node.func = self.expr(node.func)
-        self.arguments(node)
+        self.arguments(node, self.iterated(node, library))
         if isinstance(node.func, ast.Attribute) and node.func.attr == "enter_context" and len(node.args) == 1:
             node.args[0] = self.locking(node.args[0])
         return node
@@ -94,16 +100,17 @@ class CallRewriter(AccessRewriter):
             return function
         if name == "join" and len(node.args) == 1:
             self.read_whole[node.args[0]] = "join"
-        if name in CONTAINER_METHODS and not self.is_plain(function.value) and not self.pruned.is_own_self(function):
+        own_self = self.pruned.is_own_self(function)
+        if name in effects.CONTAINER_METHODS and not own_self and not self.is_plain(function.value):
             role = Role("method", node)
             marker = self.sites.add("method", node, name, self.test, role=role, text=function.value)
             value = self.expr(function.value)
             function.value = call("method", value, marker, at=value)
             return function
-        if name in known_names.LOCK_METHODS and not self.is_library_made(function.value):
+        if name in _LOCK_METHODS and not self.is_library_made(function.value):
             function.value = self.locking(self.expr(function.value), name)
             return function
-        if name in self.table.stored_attributes and name not in CONTAINER_METHODS:
+        if name in self.table.stored_attributes and name not in effects.CONTAINER_METHODS:
             return self.load_attribute(function)
         function.value = self.expr(function.value)
         return function
@@ -119,20 +126,21 @@ class CallRewriter(AccessRewriter):
             self.arguments(node)
             node.args[0] = call("advance", node.args[0], marker, at=node.args[0])
             return node
-        if name in known_names.SHOWING:
+        function = effects.BUILTINS.get(name, effects.Function())
+        if function.effect == "show":
             for argument in node.args:
                 if self.pruned.is_container(argument):
                     self.read_whole[argument] = name
         elif node.args and self.reads_whole(node, node.args[0], name):
             return self.whole_call(node, name)
-        self.arguments(node, self.iterated(node, name))
+        self.arguments(node, self.iterated(node, function))
         return node
 
     def reads_whole(self, node: ast.Call, argument: ast.expr, name: str) -> bool:
         """Return True if the builtin reads the size of its argument, or copies it, and needs an op."""
         if isinstance(argument, ast.Starred) or self.is_plain(argument):
             return False
-        if name in known_names.SNAPSHOTS:
+        if name in effects.SNAPSHOTS:
             return isinstance(argument, PLACES) or self.role("size", node) is not None
         return name == "len" and (self.role("size", node) is not None or self.may_be_tested_by_caller(argument))
 
@@ -154,12 +162,12 @@ class CallRewriter(AccessRewriter):
         return call("dynamic", node.func, marker, *node.args, at=node)
 
     @staticmethod
-    def iterated(node: ast.Call, name: str) -> list[ast.expr]:
-        """Return the arguments that the builtin of this name iterates over."""
-        start = known_names.ITERATING.get(name)
-        if start is None or (name in known_names.ONLY_IF_ALONE and len(node.args) != 1):
+    def iterated(node: ast.Call, called: effects.Function) -> list[ast.expr]:
+        """Return the arguments that a function iterates over."""
+        if not called.iterates or (called.iterates == "only" and len(node.args) != 1):
             return []
-        stop = 1 if name in known_names.ONE_ITERABLE or name in known_names.ONLY_IF_ALONE else len(node.args)
+        start = 1 if called.iterates == "rest" else 0
+        stop = 1 if called.iterates in ("first", "only") else len(node.args)
         return [argument for argument in node.args[start:stop] if not isinstance(argument, ast.Starred)]
 
     def iterable(self, node: ast.expr) -> ast.expr:
@@ -167,7 +175,7 @@ class CallRewriter(AccessRewriter):
         if self.is_fresh(node):
             return self.expr(node)
         marker = self.sites.add("iterate", node, text=node, role=Role("iterate", node))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in known_names.VIEWS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in effects.VIEWS:
             self.arguments(node)
             node.func.value = self.expr(node.func.value)   # the view's iteration says it all
             value: ast.expr = node
@@ -181,7 +189,7 @@ class CallRewriter(AccessRewriter):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return (node.func.attr in known_names.FRESH_METHODS or self.is_stdlib(node.func)
-                    or (node.func.attr in known_names.VIEWS and self.is_plain(node.func.value)))
+                    or (node.func.attr in effects.VIEWS and self.is_plain(node.func.value)))
         return isinstance(node, ast.Call) and self.is_builtin(node.func, *known_names.FRESH_CALLS)
 
     def has_token(self) -> bool:

@@ -18,18 +18,17 @@ static PyTypeObject *foreign_lock_type;
 #define LOCKING_QUESTION UINT64_C(0x10c4)   /* of the cache by type; other questions are names, or families */
 enum { NOT_FOREIGN = 1, FOREIGN };
 
-static const struct { const char *name, *partner; } lock_pairs[] = {
-    {"acquire", "release"}, {"release", "acquire"}, {"lock", "unlock"}, {"unlock", "lock"}};
-
 /* The method that ends what this one begins, or begins what this one ends; a new reference.  */
 static PyObject *
-partner_name(PyObject *name)
+partner_name(PyObject *name, bool *acquires)
 {
     for (size_t i = 0; i < sizeof(lock_pairs) / sizeof(lock_pairs[0]); i++) {
         if (PyUnicode_CompareWithASCIIString(name, lock_pairs[i].name) == 0) {
+            *acquires = lock_pairs[i].acquires;
             return PyUnicode_InternFromString(lock_pairs[i].partner);
         }
     }
+    *acquires = false;
     return Py_NewRef(names.exit);
 }
 
@@ -82,7 +81,8 @@ is_of_stdlib(PyTypeObject *type)
 static uint32_t
 judge_locking(PyTypeObject *type, PyObject *name)
 {
-    PyObject *partner = partner_name(name);
+    bool acquires;
+    PyObject *partner = partner_name(name, &acquires);
     bool foreign = partner != NULL && has_native_method(type, name) && has_native_method(type, partner);
     Py_XDECREF(partner);
     PyErr_Clear();
@@ -220,8 +220,8 @@ foreign_lock_getattr(PyObject *self, PyObject *name)
     if (method == NULL) {
         return NULL;
     }
-    bool acquires = PyUnicode_CompareWithASCIIString(name, "acquire") == 0
-        || PyUnicode_CompareWithASCIIString(name, "lock") == 0;
+    bool acquires;
+    Py_XDECREF(partner_name(name, &acquires));
     PyObject *called = foreign_lock_new(stand->lock, method, acquires);
     Py_DECREF(method);
     return called;

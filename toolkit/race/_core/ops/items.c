@@ -314,7 +314,7 @@ op_slice(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 }
 
 /* ---- stand-ins: an object between the load and the store of `x.a += f()`, or where `c[k]` is a target --------------- */
-typedef struct { PyObject_HEAD PyObject *object; Site *site; int act; } StandIn;
+typedef struct { PyObject_HEAD PyObject *object; Site *site; enum EffectName effect; } StandIn;
 
 static PyObject *
 stand_in(PyTypeObject *type, PyObject *object, Site *site)
@@ -323,7 +323,7 @@ stand_in(PyTypeObject *type, PyObject *object, Site *site)
     if (self != NULL) {
         self->object = Py_NewRef(object);
         self->site = site;      /* immortal */
-        self->act = 0;
+        self->effect = NO_EFFECT;
     }
     return (PyObject *)self;
 }

@@ -3,21 +3,20 @@
    If the key or the value matters, the op returns a proxy whose method makes the call, so that arguments are evaluated
    after the method is looked up, as in the program.  */
 
-typedef PyObject *(*Act)(Thread *, PyObject *container, const Site *, PyObject *name, PyObject *const *args,
-                         Py_ssize_t n, PyObject *kwnames);
-
-enum { SNAPSHOT = 100, NOTHING = 101 };
 typedef struct {
-    const char *name;
-    Act dict, set, sequence, counter;                   /* where arguments or results matter */
-    int dict_kind, set_kind, sequence_kind, array_kind, queue_kind;     /* else: an act on the structure */
-} Method;
+    Thread *thread;
+    PyObject *container;
+    const Site *site;
+    PyObject *const *args;
+    Py_ssize_t n;
+    PyObject *kwnames;
+    enum End end;           /* of a list or deque, where the effect has one */
+} Call;
 
-static const Method methods[];
+typedef PyObject *(*Act)(const Call *);
 
-/* The native method, whatever it is given.  */
 static PyObject *
-call_native(PyObject *container, PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+call_with(const Call *call, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
     Py_ssize_t all = n + (kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0);
     PyObject *few[8];
@@ -25,105 +24,120 @@ call_native(PyObject *container, PyObject *name, PyObject *const *args, Py_ssize
     if (with_self == NULL) {
         return PyErr_NoMemory();
     }
-    with_self[0] = container;
+    with_self[0] = call->container;
     memcpy(with_self + 1, args, (size_t)all * sizeof(PyObject *));
-    PyObject *result = PyObject_VectorcallMethod(name, with_self, (size_t)(n + 1), kwnames);
+    PyObject *result = PyObject_VectorcallMethod(call->site->key, with_self, (size_t)(n + 1), kwnames);
     if (with_self != few) {
         PyMem_Free(with_self);
     }
     return result;
 }
 
+/* The native method, whatever it is given.  */
+static PyObject *
+call_native(const Call *call)
+{
+    return call_with(call, call->args, call->n, call->kwnames);
+}
+
 /* The argument called `key`, by position or name; borrowed.  */
 static PyObject *
-key_argument(PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+key_argument(const Call *call)
 {
-    if (n > 0) {
-        return args[0];
+    if (call->n > 0) {
+        return call->args[0];
     }
-    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "key") == 0) {
-            return args[n + i];
+    for (Py_ssize_t i = 0; call->kwnames != NULL && i < PyTuple_GET_SIZE(call->kwnames); i++) {
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call->kwnames, i), "key") == 0) {
+            return call->args[call->n + i];
         }
     }
     return NULL;
 }
 
+static void
+on_structure(const Call *call, int kind)
+{
+    note_structure(call->thread, call->container, kind, call->site, 0);
+}
+
+static void
+on_item(const Call *call, PyObject *key, int kind, int options)
+{
+    note_item(call->thread, call->container, key, kind, call->site, options, NULL);
+}
+
 /* ---- dict -------------------------------------------------------------------------------------------------------- */
 static PyObject *
-act_get(Thread *thread, PyObject *dict, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-        PyObject *kwnames)
+act_get(const Call *call)
 {
-    if (kwnames != NULL || n < 1 || n > 2) {
-        return call_native(dict, name, args, n, kwnames);
+    if (call->kwnames != NULL || call->n < 1 || call->n > 2) {
+        return call_native(call);
     }
     PyObject *value;
-    int found = dict_get(dict, args[0], &value);
+    int found = dict_get(call->container, call->args[0], &value);
     if (found > 0) {
-        note_got(thread, dict, args[0], value, site, 0);
+        note_got(call->thread, call->container, call->args[0], value, call->site, 0);
     }
     else if (found == 0) {
-        note_missed(thread, dict, args[0], site, 0);
-        value = Py_NewRef(n > 1 ? args[1] : Py_None);
+        note_missed(call->thread, call->container, call->args[0], call->site, 0);
+        value = Py_NewRef(call->n > 1 ? call->args[1] : Py_None);
     }
     return value;
 }
 
 static PyObject *
-act_setdefault(Thread *thread, PyObject *dict, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-               PyObject *kwnames)
+act_setdefault(const Call *call)
 {
-    PyObject *key = key_argument(args, n, kwnames);
+    PyObject *key = key_argument(call);
     if (key == NULL) {
-        return call_native(dict, name, args, n, kwnames);
+        return call_native(call);
     }
-    int missing = absent(dict, key);
+    int missing = absent(call->container, key);
     if (missing == 1) {
-        note_structure(thread, dict, GROW, site, 0);
+        on_structure(call, GROW);
     }
-    note_item(thread, dict, key, ATOMIC, site, missing != 0 ? HAND : 0, NULL);
-    PyObject *value = call_native(dict, name, args, n, kwnames);
+    on_item(call, key, ATOMIC, missing != 0 ? HAND : 0);
+    PyObject *value = call_native(call);
     if (value != NULL) {
-        note_item(thread, dict, key, READ, site, LOOK | TAKE | QUIET, NULL);
+        on_item(call, key, READ, LOOK | TAKE | QUIET);
     }
     return value;
 }
 
 static PyObject *
-act_pop_key(Thread *thread, PyObject *dict, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-            PyObject *kwnames)
+act_pop_key(const Call *call)
 {
-    PyObject *key = key_argument(args, n, kwnames);
+    PyObject *key = key_argument(call);
     if (key == NULL) {
-        return call_native(dict, name, args, n, kwnames);
+        return call_native(call);
     }
-    bool there = absent(dict, key) != 1;
+    bool there = absent(call->container, key) != 1;
     if (there) {        /* before the removal, which is ordered after the insertion */
-        note_item(thread, dict, key, READ, site, LOOK | TAKE | QUIET, NULL);
+        on_item(call, key, READ, LOOK | TAKE | QUIET);
     }
-    note_item(thread, dict, key, ATOMIC, site, 0, NULL);
+    on_item(call, key, ATOMIC, 0);
     if (there) {
-        note_structure(thread, dict, SHRINK, site, 0);
+        on_structure(call, SHRINK);
     }
-    PyObject *value = call_native(dict, name, args, n, kwnames);
+    PyObject *value = call_native(call);
     if (value != NULL) {
-        note_item(thread, dict, key, READ, site, LOOK | TAKE | UNHAND | QUIET, NULL);
+        on_item(call, key, READ, LOOK | TAKE | UNHAND | QUIET);
     }
     return value;
 }
 
 static PyObject *
-act_popitem(Thread *thread, PyObject *container, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-            PyObject *kwnames)
+act_popitem(const Call *call)
 {
-    PyObject *result = call_native(container, name, args, n, kwnames);
+    PyObject *result = call_native(call);
     PyObject *key = result;
-    if (result != NULL && PyDict_Check(container)) {
+    if (result != NULL && PyDict_Check(call->container)) {
         key = PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 2 ? PyTuple_GET_ITEM(result, 0) : NULL;
     }
     if (key != NULL) {
-        note_item(thread, container, key, READ, site, LOOK | TAKE | UNHAND | QUIET, NULL);
-        note_structure(thread, container, SHRINK, site, 0);
+        on_item(call, key, READ, LOOK | TAKE | UNHAND | QUIET);
+        on_structure(call, SHRINK);
     }
     return result;
 }
@@ -164,14 +178,14 @@ add_keys(PyObject *keys, PyObject *arg, bool pairs_)
 }
 
 static bool
-known_keys(PyObject *keys, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool pairs_)
+known_keys(PyObject *keys, const Call *call, bool pairs_)
 {
     bool all = true;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        all = add_keys(keys, args[i], pairs_) && all;
+    for (Py_ssize_t i = 0; i < call->n; i++) {
+        all = add_keys(keys, call->args[i], pairs_) && all;
     }
-    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
-        PyList_Append(keys, PyTuple_GET_ITEM(kwnames, i));
+    for (Py_ssize_t i = 0; call->kwnames != NULL && i < PyTuple_GET_SIZE(call->kwnames); i++) {
+        PyList_Append(keys, PyTuple_GET_ITEM(call->kwnames, i));
     }
     PyErr_Clear();
     return all;
@@ -179,251 +193,169 @@ known_keys(PyObject *keys, PyObject *const *args, Py_ssize_t n, PyObject *kwname
 
 /* Inserts several keys at once; of those that are not known in time the container hands over what it can.  */
 static PyObject *
-act_update(Thread *thread, PyObject *container, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-           PyObject *kwnames)
+act_update(const Call *call)
 {
     PyObject *keys = PyList_New(0);
     if (keys == NULL) {
         return NULL;
     }
-    bool all = known_keys(keys, args, n, kwnames, PyDict_Check(container));
-    note_structure(thread, container, GROW, site, 0);
+    bool all = known_keys(keys, call, PyDict_Check(call->container));
+    on_structure(call, GROW);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); i++) {
-        note_item(thread, container, PyList_GET_ITEM(keys, i), ATOMIC, site, HAND, NULL);
+        on_item(call, PyList_GET_ITEM(keys, i), ATOMIC, HAND);
     }
     Py_DECREF(keys);
     if (!all) {
-        hand_unknown(thread, container);
+        hand_unknown(call->thread, call->container);
     }
-    PyObject *result = call_native(container, name, args, n, kwnames);
+    PyObject *result = call_native(call);
     if (!all && result != NULL) {
-        hand_unknown(thread, container);     /* what an iterator made on its way */
+        hand_unknown(call->thread, call->container);     /* what an iterator made on its way */
     }
     return result;
 }
 
 /* Counter's update and subtract load and store each key in turn.  */
 static PyObject *
-act_count(Thread *thread, PyObject *counter, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-          PyObject *kwnames)
+act_count(const Call *call)
 {
     PyObject *keys = PyList_New(0);
     if (keys == NULL) {
         return NULL;
     }
-    known_keys(keys, args, n, kwnames, false);
+    known_keys(keys, call, false);
     bool grows = false;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); i++) {
         PyObject *key = PyList_GET_ITEM(keys, i);
-        int new = absent(counter, key);
+        int new = absent(call->container, key);
         if (new == 1 && !grows) {
-            note_structure(thread, counter, GROW, site, 0);
+            on_structure(call, GROW);
             grows = true;
         }
-        note_item(thread, counter, key, READ, site, new == 1 ? OWN | LOOK : OWN | TAKE, NULL);
-        note_item(thread, counter, key, WRITE, site, OWN | (new == 1 ? HAND | PRESENCE : 0), NULL);
+        on_item(call, key, READ, new == 1 ? OWN | LOOK : OWN | TAKE);
+        on_item(call, key, WRITE, OWN | (new == 1 ? HAND | PRESENCE : 0));
     }
     Py_DECREF(keys);
-    return call_native(counter, name, args, n, kwnames);
+    return call_native(call);
 }
 
 /* ---- set --------------------------------------------------------------------------------------------------------- */
 static PyObject *
-act_add(Thread *thread, PyObject *set, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-        PyObject *kwnames)
+act_add(const Call *call)
 {
-    if (n == 1 && kwnames == NULL) {
-        int missing = absent(set, args[0]);
+    if (call->n == 1 && call->kwnames == NULL) {
+        int missing = absent(call->container, call->args[0]);
         if (missing != 0) {
-            note_structure(thread, set, GROW, site, 0);
+            on_structure(call, GROW);
         }
-        note_item(thread, set, args[0], ATOMIC, site, missing != 0 ? HAND : 0, NULL);
+        on_item(call, call->args[0], ATOMIC, missing != 0 ? HAND : 0);
     }
-    return call_native(set, name, args, n, kwnames);
+    return call_native(call);
 }
 
 static PyObject *
-act_discard(Thread *thread, PyObject *set, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-            PyObject *kwnames)
+act_discard(const Call *call)
 {
-    if (n == 1 && kwnames == NULL) {
-        bool there = absent(set, args[0]) != 1;
+    if (call->n == 1 && call->kwnames == NULL) {
+        bool there = absent(call->container, call->args[0]) != 1;
         if (there) {
-            note_item(thread, set, args[0], READ, site, LOOK | TAKE | QUIET, NULL);
+            on_item(call, call->args[0], READ, LOOK | TAKE | QUIET);
         }
-        note_item(thread, set, args[0], ATOMIC, site, 0, NULL);
+        on_item(call, call->args[0], ATOMIC, 0);
         if (there) {
-            note_structure(thread, set, SHRINK, site, 0);
+            on_structure(call, SHRINK);
         }
     }
-    return call_native(set, name, args, n, kwnames);
+    return call_native(call);
 }
 
 /* ---- list and deque ---------------------------------------------------------------------------------------------- */
-static enum End
-end_of(const Site *site)
+static PyObject *
+act_append(const Call *call)
 {
-    return strstr(methods[site->method].name, "left") != NULL ? LEFT : RIGHT;
+    if (call->n > 0 && call->kwnames == NULL) {
+        on_structure(call, GROW);
+        /* The value of insert() is its last argument, too.  */
+        hand_values(call->thread, call->container, call->args + call->n - 1, 1, call->end);
+    }
+    return call_native(call);
 }
 
 static PyObject *
-act_append(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-           PyObject *kwnames)
+act_extend(const Call *call)
 {
-    if (n > 0 && kwnames == NULL) {
-        note_structure(thread, sequence, GROW, site, 0);
-        hand_values(thread, sequence, args + n - 1, 1, end_of(site));     /* insert's value is the last one, too */
+    if (call->n != 1 || call->kwnames != NULL || call->args[0] == call->container) {
+        return call_native(call);
     }
-    return call_native(sequence, name, args, n, kwnames);
-}
-
-static PyObject *
-act_extend(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-           PyObject *kwnames)
-{
-    if (n != 1 || kwnames != NULL || args[0] == sequence) {
-        return call_native(sequence, name, args, n, kwnames);
-    }
-    note_structure(thread, sequence, GROW, site, 0);
+    on_structure(call, GROW);
     PyObject *values;
-    if (PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) {
-        values = PySequence_Tuple(args[0]);
+    if (PyList_CheckExact(call->args[0]) || PyTuple_CheckExact(call->args[0])) {
+        values = PySequence_Tuple(call->args[0]);
         if (values != NULL) {
-            hand_values(thread, sequence, &PyTuple_GET_ITEM(values, 0), PyTuple_GET_SIZE(values), end_of(site));
+            hand_values(call->thread, call->container, &PyTuple_GET_ITEM(values, 0), PyTuple_GET_SIZE(values),
+                        call->end);
         }
-        Py_XSETREF(values, Py_NewRef(args[0]));
+        Py_XSETREF(values, Py_NewRef(call->args[0]));
     }
     else {
-        values = track(args[0], sequence, end_of(site) == LEFT ? STEP_HAND_LEFT : STEP_HAND_RIGHT, (Site *)site);
+        values = track(call->args[0], call->container, call->end == LEFT ? STEP_HAND_LEFT : STEP_HAND_RIGHT,
+                       (Site *)call->site);
     }
-    PyObject *result = values != NULL ? call_native(sequence, name, &values, 1, NULL) : NULL;
+    PyObject *result = values != NULL ? call_with(call, &values, 1, NULL) : NULL;
     Py_XDECREF(values);
     return result;
 }
 
 static PyObject *
-act_pop(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-        PyObject *kwnames)
+act_pop(const Call *call)
 {
-    enum End end = end_of(site);
-    if (n > 0) {
-        end = PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0 ? LEFT : ANYWHERE;
+    enum End end = call->end;
+    if (call->n > 0) {
+        end = PyLong_CheckExact(call->args[0]) && PyLong_AsLong(call->args[0]) == 0 ? LEFT : ANYWHERE;
         PyErr_Clear();
     }
-    PyObject *value = call_native(sequence, name, args, n, kwnames);
+    PyObject *value = call_native(call);
     if (value != NULL) {
-        take_value(thread, sequence, value, end);       /* before the removal, which is ordered after the insertion */
-        note_structure(thread, sequence, SHRINK, site, 0);
+        /* Before the removal, which is ordered after the insertion.  */
+        take_value(call->thread, call->container, value, end);
+        on_structure(call, SHRINK);
     }
     return value;
 }
 
 static PyObject *
-act_remove(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
-           PyObject *kwnames)
+act_remove(const Call *call)
 {
-    note_structure(thread, sequence, SHRINK, site, 0);
-    return call_native(sequence, name, args, n, kwnames);
+    on_structure(call, SHRINK);
+    return call_native(call);
 }
 
 /* ---- which method is what ---------------------------------------------------------------------------------------- */
-#define NO NOTHING
-static const Method methods[] = {
-    {"", NULL, NULL, NULL, NULL, NO, NO, NO, NO, NO},
-    {"add", NULL, act_add, NULL, NULL, NO, NO, NO, NO, NO},
-    {"append", NULL, NULL, act_append, NULL, NO, NO, NO, GROW, NO},
-    {"appendleft", NULL, NULL, act_append, NULL, NO, NO, NO, NO, NO},
-    {"clear", NULL, NULL, NULL, NULL, SHRINK, SHRINK, SHRINK, SHRINK, NO},
-    {"copy", NULL, NULL, NULL, NULL, SNAPSHOT, SNAPSHOT, SNAPSHOT, NO, NO},
-    {"count", NULL, NULL, NULL, NULL, NO, NO, SIZE, NO, NO},
-    {"difference_update", NULL, NULL, NULL, NULL, NO, SHRINK, NO, NO, NO},
-    {"discard", NULL, act_discard, NULL, NULL, NO, NO, NO, NO, NO},
-    {"empty", NULL, NULL, NULL, NULL, NO, NO, NO, NO, SIZE},
-    {"extend", NULL, NULL, act_extend, NULL, NO, NO, NO, GROW, NO},
-    {"extendleft", NULL, NULL, act_extend, NULL, NO, NO, NO, NO, NO},
-    {"full", NULL, NULL, NULL, NULL, NO, NO, NO, NO, SIZE},
-    {"get", act_get, NULL, NULL, NULL, NO, NO, NO, NO, SHRINK},
-    {"get_nowait", NULL, NULL, NULL, NULL, NO, NO, NO, NO, SHRINK},
-    {"index", NULL, NULL, NULL, NULL, NO, NO, SIZE, NO, NO},
-    {"insert", NULL, NULL, act_append, NULL, NO, NO, NO, GROW, NO},
-    {"intersection_update", NULL, NULL, NULL, NULL, NO, SHRINK, NO, NO, NO},
-    {"items", NULL, NULL, NULL, NULL, SNAPSHOT, NO, NO, NO, NO},
-    {"keys", NULL, NULL, NULL, NULL, SIZE, NO, NO, NO, NO},
-    {"move_to_end", NULL, NULL, NULL, NULL, RESHAPE, NO, NO, NO, NO},
-    {"pop", act_pop_key, act_popitem, act_pop, NULL, NO, NO, NO, SHRINK, NO},
-    {"popitem", act_popitem, NULL, NULL, NULL, NO, NO, NO, NO, NO},
-    {"popleft", NULL, NULL, act_pop, NULL, NO, NO, NO, NO, NO},
-    {"put", NULL, NULL, NULL, NULL, NO, NO, NO, NO, GROW},
-    {"put_nowait", NULL, NULL, NULL, NULL, NO, NO, NO, NO, GROW},
-    {"qsize", NULL, NULL, NULL, NULL, NO, NO, NO, NO, SIZE},
-    {"remove", NULL, act_discard, act_remove, NULL, NO, NO, NO, SHRINK, NO},
-    {"reverse", NULL, NULL, NULL, NULL, NO, NO, RESHAPE, RESHAPE, NO},
-    {"rotate", NULL, NULL, NULL, NULL, NO, NO, RESHAPE, NO, NO},
-    {"setdefault", act_setdefault, NULL, NULL, NULL, NO, NO, NO, NO, NO},
-    {"sort", NULL, NULL, NULL, NULL, NO, NO, RESHAPE, NO, NO},
-    {"subtract", NULL, NULL, NULL, act_count, NO, NO, NO, NO, NO},
-    {"symmetric_difference_update", NULL, NULL, NULL, NULL, NO, RESHAPE, NO, NO, NO},
-    {"update", act_update, act_update, NULL, act_count, NO, NO, NO, NO, NO},
-    {"values", NULL, NULL, NULL, NULL, SNAPSHOT, NO, NO, NO, NO},
+/* What does an effect that depends on arguments or result.  */
+static const struct { Act act; enum End end; } acts[N_EFFECTS] = {
+    [EFFECT_GET_KEY] = {act_get, STAYS}, [EFFECT_SET_DEFAULT] = {act_setdefault, STAYS},
+    [EFFECT_REMOVE_KEY] = {act_pop_key, STAYS}, [EFFECT_REMOVE_ANY] = {act_popitem, STAYS},
+    [EFFECT_INSERT_KEYS] = {act_update, STAYS}, [EFFECT_COUNT_KEYS] = {act_count, STAYS},
+    [EFFECT_ADD_KEY] = {act_add, STAYS}, [EFFECT_DISCARD_KEY] = {act_discard, STAYS},
+    [EFFECT_INSERT_RIGHT] = {act_append, RIGHT}, [EFFECT_INSERT_LEFT] = {act_append, LEFT},
+    [EFFECT_EXTEND_RIGHT] = {act_extend, RIGHT}, [EFFECT_EXTEND_LEFT] = {act_extend, LEFT},
+    [EFFECT_POP_RIGHT] = {act_pop, RIGHT}, [EFFECT_POP_LEFT] = {act_pop, LEFT},
+    [EFFECT_REMOVE_VALUE] = {act_remove, STAYS},
 };
-#undef NO
-#define N_METHODS ((int)(sizeof(methods) / sizeof(methods[0])))
+static const uint8_t columns[] = {
+    [DICT] = DICTS, [COUNTER] = COUNTERS, [SET] = SETS, [LIST] = SEQUENCES, [DEQUE] = SEQUENCES, [ARRAY] = ARRAYS,
+    [BYTEARRAY] = ARRAYS, [QUEUE] = QUEUES, [ENVIRON] = NO_COLUMN,
+};
 
-static int
-method_number(PyObject *name)
+static const Method *
+method_called(PyObject *name)
 {
-    for (int i = 1; i < N_METHODS; i++) {
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         if (PyUnicode_CompareWithASCIIString(name, methods[i].name) == 0) {
-            return i;
+            return &methods[i];
         }
     }
-    return 0;
-}
-
-static Act
-method_act(const Method *method, enum Family family, int *kind)
-{
-    *kind = NOTHING;
-    switch (family) {
-    case DICT:
-        *kind = method->dict_kind;
-        return method->dict;
-    case SET:
-        *kind = method->set_kind;
-        return method->set;
-    case LIST: case DEQUE:
-        *kind = method->sequence_kind;
-        return method->sequence;
-    case COUNTER:
-        *kind = method->dict_kind;
-        return method->counter;
-    case ARRAY: case BYTEARRAY:
-        *kind = method->array_kind;
-        return NULL;
-    case QUEUE:
-        *kind = method->queue_kind;
-        return NULL;
-    default:
-        return NULL;
-    }
-}
-
-static void
-note_method(Thread *thread, PyObject *container, enum Family family, int kind, const Site *site)
-{
-    if (kind == NOTHING) {
-        return;
-    }
-    note_structure(thread, container, kind == SNAPSHOT ? SIZE : kind, site, family == QUEUE ? UNORDERED : 0);
-    if ((kind == SNAPSHOT && !(site->flags & SPAN_READ)) || (kind == SIZE && family != QUEUE && site->flags & POLL)) {
-        take_all(thread, container);
-    }
-    if (strcmp(methods[site->method].name, "clear") == 0 && kind == SHRINK) {
-        hands_clear(thread, container);
-    }
-    if (kind == SNAPSHOT && strcmp(methods[site->method].name, "copy") == 0 && family != SET) {
-        note_whole(thread, container, site, NULL);
-    }
+    return NULL;
 }
 
 static PyObject *
@@ -434,45 +366,35 @@ op_method(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     }
     Thread *thread = noting_thread();
     Site *site = last_site(args, n);
-    if (thread == NULL || site->method == 0) {
+    if (thread == NULL || site->method == NULL) {
         return Py_NewRef(args[0]);
     }
-    enum Family family = family_of(thread, args[0], site->key);
-    if (family == NO_FAMILY) {
+    enum EffectName effect = site->method->effects[columns[family_of(thread, args[0], site->key)]];
+    if (effect == NO_EFFECT) {
         return Py_NewRef(args[0]);
     }
-    int kind;
-    if (method_act(&methods[site->method], family, &kind) != NULL) {
-        StandIn *proxy = (StandIn *)stand_in(method_proxy, args[0], site);
-        if (proxy != NULL) {
-            proxy->act = family;
-        }
-        return (PyObject *)proxy;
+    if (acts[effect].act == NULL) {
+        note_effect(thread, args[0], STEP_KEYS, &effects[effect], site);
+        return Py_NewRef(args[0]);
     }
-    note_method(thread, args[0], family, kind, site);
-    return Py_NewRef(args[0]);
+    StandIn *proxy = (StandIn *)stand_in(method_proxy, args[0], site);
+    if (proxy != NULL) {
+        proxy->effect = effect;
+    }
+    return (PyObject *)proxy;
 }
 
 static PyObject *
 method_proxy_call(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
     StandIn *proxy = (StandIn *)self;
-    const Site *site = proxy->site;
-    Thread *thread = noting_thread();
-    if (thread == NULL) {
-        return call_native(proxy->object, site->key, args, n, kwnames);
-    }
-    int kind;
-    Act act = method_act(&methods[site->method], (enum Family)proxy->act, &kind);
-    return act(thread, proxy->object, site, site->key, args, n, kwnames);
+    Call call = {noting_thread(), proxy->object, proxy->site, args, n, kwnames, acts[proxy->effect].end};
+    return call.thread == NULL ? call_native(&call) : acts[proxy->effect].act(&call);
 }
 
-#define PROXY_METHOD(name) {name, (PyCFunction)(void (*)(void))method_proxy_call, METH_FASTCALL | METH_KEYWORDS, NULL}
-static PyMethodDef method_proxy_methods[] = {
-    PROXY_METHOD("add"), PROXY_METHOD("append"), PROXY_METHOD("appendleft"), PROXY_METHOD("discard"),
-    PROXY_METHOD("extend"), PROXY_METHOD("extendleft"), PROXY_METHOD("get"), PROXY_METHOD("insert"),
-    PROXY_METHOD("pop"), PROXY_METHOD("popitem"), PROXY_METHOD("popleft"), PROXY_METHOD("remove"),
-    PROXY_METHOD("setdefault"), PROXY_METHOD("subtract"), PROXY_METHOD("update"), {NULL, NULL, 0, NULL}};
+#define STAND_IN_METHOD(name) \
+    {name, (PyCFunction)(void (*)(void))method_proxy_call, METH_FASTCALL | METH_KEYWORDS, NULL},
+static PyMethodDef method_proxy_methods[] = {METHODS_WITH_STAND_IN(STAND_IN_METHOD) {NULL, NULL, 0, NULL}};
 static PyType_Slot method_proxy_slots[] = {
     {Py_tp_dealloc, stand_in_dealloc}, {Py_tp_methods, method_proxy_methods}, {0, NULL}};
 static PyType_Spec method_proxy_spec = {

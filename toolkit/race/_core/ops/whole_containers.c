@@ -83,38 +83,42 @@ iterated(Thread *thread, PyObject *iterable, enum Steps *steps)
     return family == DICT || family == SET || family == LIST || family == DEQUE ? iterable : NULL;
 }
 
-/* ---- looks by builtins and functions ------------------------------------------------------------------------------- */
-enum Look { LOOKS_SIZE, LOOKS_KEYS, LOOKS_ALL, REWRITES = 4, PUSHES = 8, POPS = 16 };
-static const struct { const char *name; int look; } looks[] = {
-    {"", LOOKS_SIZE}, {"len", LOOKS_SIZE}, {"bool", LOOKS_SIZE}, {"not", LOOKS_SIZE},
-    /* What reads the values of a dict, too.  */
-    {"dict", LOOKS_ALL}, {"print", LOOKS_ALL}, {"str", LOOKS_ALL}, {"repr", LOOKS_ALL}, {"format", LOOKS_ALL},
-    {"copy", LOOKS_ALL},
-    /* Functions that rewrite their argument in several steps.  */
-    {"heappush", REWRITES | PUSHES}, {"heappop", REWRITES | POPS}, {"heapify", REWRITES | PUSHES | POPS},
-    {"heapreplace", REWRITES | PUSHES | POPS}, {"heappushpop", REWRITES | PUSHES | POPS},
-    {"insort", REWRITES | PUSHES}, {"insort_left", REWRITES | PUSHES}, {"insort_right", REWRITES | PUSHES},
-    {"shuffle", REWRITES | PUSHES | POPS},
-};
-
-/* What a builtin or function of that name does to its argument.  */
-static int
-look_number(PyObject *name)
+/* ---- effects on the container as a whole ---------------------------------------------------------------------------- */
+/* What reads the container under a key of a site: a builtin, a function or a part of the syntax.  */
+static const Effect *
+function_effect(PyObject *name)
 {
-    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
-        if (PyUnicode_CompareWithASCIIString(name, looks[i].name) == 0) {
-            return looks[i].look;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(name, functions[i].name) == 0) {
+            return &effects[functions[i].effect];
         }
     }
-    return LOOKS_KEYS;
+    return &effects[EFFECT_SNAPSHOT];
 }
 
-/* Iteration reads the items of a container; of a dict or set only the keys, unless values are requested.  */
-static void
-note_items_of(Thread *thread, PyObject *container, enum Steps steps, int look, const Site *site)
+/* Going through the items of a dict or set reads only the keys, unless values are requested.  */
+static bool
+reads_values(PyObject *container, enum Steps steps)
 {
-    bool keys_only = steps == STEP_KEYS && !(look == LOOKS_ALL && PyDict_Check(container));
-    if (!keys_only && !PyAnySet_Check(container)) {
+    return steps != STEP_KEYS && !PyAnySet_Check(container);
+}
+
+static void
+note_effect(Thread *thread, PyObject *container, enum Steps steps, const Effect *effect, const Site *site)
+{
+    int side = effect->side;
+    note_structure(thread, container, effect->kind, site, side & SIDE_UNORDERED ? UNORDERED : 0);
+    if (side & SIDE_HAND) {
+        hand_unknown(thread, container);
+    }
+    if ((side & SIDE_TAKE && !(site->flags & SPAN_READ)) || (side & SIDE_TAKE_IF_POLLED && site->flags & POLL)) {
+        take_all(thread, container);
+    }
+    if (side & SIDE_FORGET) {
+        hands_clear(thread, container);
+    }
+    if ((side & SIDE_READ_VALUES && !PyAnySet_Check(container))
+        || (side & SIDE_READ_ITEMS && reads_values(container, steps))) {
         note_whole(thread, container, site, NULL);
     }
 }
@@ -123,31 +127,13 @@ static void
 note_look(Thread *thread, PyObject *looked_at, const Site *site)
 {
     enum Steps steps;
-    int look = site->method;
     bool queue = family_of(thread, looked_at, names.qsize) == QUEUE;
     PyObject *container = queue ? NULL : iterated(thread, looked_at, &steps);
-    if (container == NULL) {
-        if (queue || family_of(thread, looked_at, names.len) > NO_FAMILY) {
-            note_structure(thread, looked_at, SIZE, site, 0);
-        }
-        return;
+    if (container != NULL) {
+        note_effect(thread, container, steps, site->effect, site);
     }
-    if (look & REWRITES) {
-        note_structure(thread, container, RESHAPE, site, 0);
-        if (look & PUSHES) {
-            hand_unknown(thread, container);
-        }
-        if (look & POPS) {
-            take_all(thread, container);
-        }
-        return;
-    }
-    note_structure(thread, container, SIZE, site, 0);
-    if (look == LOOKS_SIZE ? (site->flags & POLL) != 0 : !(site->flags & SPAN_READ)) {
-        take_all(thread, container);
-    }
-    if (look != LOOKS_SIZE) {
-        note_items_of(thread, container, steps, look, site);
+    else if (queue || family_of(thread, looked_at, names.len) > NO_FAMILY) {
+        note_structure(thread, looked_at, SIZE, site, 0);
     }
 }
 
@@ -233,7 +219,9 @@ op_iterate(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     if (container != NULL) {
         if (is_active()) {
             note_structure(thread, container, ITERATE, site, 0);
-            note_items_of(thread, container, steps, LOOKS_KEYS, site);
+            if (reads_values(container, steps)) {
+                note_whole(thread, container, site, NULL);
+            }
         }
         return track(args[0], container, steps, site);
     }

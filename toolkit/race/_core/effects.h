@@ -1,0 +1,127 @@
+/* Made from toolkit/race/effects.py and terms.py by `python -m gilscope.toolkit.race._core.header`: do not edit it.  */
+enum Kind {
+    READ = 0, WRITE = 1, ATOMIC = 2, SIZE = 3, ITERATE = 4, GROW = 5, SHRINK = 6, RESHAPE = 7,
+};
+enum Flag {
+    CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,
+    AUGMENTED = 256, DELETE = 512, INIT = 1024, MEMO = 2048,
+};
+enum SideEffect {
+    SIDE_TAKE = 1, SIDE_TAKE_IF_POLLED = 2, SIDE_HAND = 4, SIDE_FORGET = 8, SIDE_READ_ITEMS = 16,
+    SIDE_READ_VALUES = 32, SIDE_UNORDERED = 64,
+};
+enum Column {
+    NO_COLUMN, DICTS, COUNTERS, SETS, SEQUENCES, ARRAYS, QUEUES, N_COLUMNS,
+};
+enum EffectName {
+    NO_EFFECT, EFFECT_SIZE, EFFECT_VIEW, EFFECT_SNAPSHOT, EFFECT_COPY, EFFECT_SHOW, EFFECT_ITERATE, EFFECT_GROW,
+    EFFECT_SHRINK, EFFECT_RESHAPE, EFFECT_CLEAR, EFFECT_PUSH, EFFECT_PULL, EFFECT_REWRITE, EFFECT_ASK_QUEUE,
+    EFFECT_PUT, EFFECT_TAKE, EFFECT_GET_KEY, EFFECT_SET_DEFAULT, EFFECT_REMOVE_KEY, EFFECT_REMOVE_ANY,
+    EFFECT_INSERT_KEYS, EFFECT_COUNT_KEYS, EFFECT_ADD_KEY, EFFECT_DISCARD_KEY, EFFECT_INSERT_RIGHT,
+    EFFECT_INSERT_LEFT, EFFECT_EXTEND_RIGHT, EFFECT_EXTEND_LEFT, EFFECT_POP_RIGHT, EFFECT_POP_LEFT,
+    EFFECT_REMOVE_VALUE, N_EFFECTS,
+};
+
+/* Effects on the container as a whole.  kind: of the access of the structure.  side: enum SideEffect.  */
+typedef struct { uint8_t kind, side; } Effect;
+static const Effect effects[N_EFFECTS] = {
+    [EFFECT_SIZE] = {SIZE, SIDE_TAKE_IF_POLLED},
+    [EFFECT_VIEW] = {SIZE, SIDE_TAKE},
+    [EFFECT_SNAPSHOT] = {SIZE, SIDE_TAKE | SIDE_READ_ITEMS},
+    [EFFECT_COPY] = {SIZE, SIDE_TAKE | SIDE_READ_VALUES},
+    [EFFECT_SHOW] = {SIZE, SIDE_TAKE | SIDE_READ_VALUES},
+    [EFFECT_ITERATE] = {ITERATE, SIDE_TAKE | SIDE_READ_VALUES},
+    [EFFECT_GROW] = {GROW, 0},
+    [EFFECT_SHRINK] = {SHRINK, 0},
+    [EFFECT_RESHAPE] = {RESHAPE, 0},
+    [EFFECT_CLEAR] = {SHRINK, SIDE_FORGET},
+    [EFFECT_PUSH] = {RESHAPE, SIDE_HAND},
+    [EFFECT_PULL] = {RESHAPE, SIDE_TAKE},
+    [EFFECT_REWRITE] = {RESHAPE, SIDE_TAKE | SIDE_HAND},
+    [EFFECT_ASK_QUEUE] = {SIZE, SIDE_UNORDERED},
+    [EFFECT_PUT] = {GROW, SIDE_UNORDERED},
+    [EFFECT_TAKE] = {SHRINK, SIDE_UNORDERED},
+};
+
+typedef struct { const char *name; bool removes; uint8_t effects[N_COLUMNS]; } Method;
+static const Method methods[] = {
+    {"add", false, {[SETS] = EFFECT_ADD_KEY}},
+    {"append", false, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"appendleft", false, {[SEQUENCES] = EFFECT_INSERT_LEFT}},
+    {"clear", true, {[DICTS] = EFFECT_CLEAR, [SETS] = EFFECT_CLEAR, [SEQUENCES] = EFFECT_CLEAR,
+    [ARRAYS] = EFFECT_CLEAR}},
+    {"copy", false, {[DICTS] = EFFECT_COPY, [COUNTERS] = EFFECT_COPY, [SETS] = EFFECT_COPY,
+    [SEQUENCES] = EFFECT_COPY}},
+    {"count", false, {[SEQUENCES] = EFFECT_SIZE}},
+    {"difference_update", false, {[SETS] = EFFECT_SHRINK}},
+    {"discard", true, {[SETS] = EFFECT_DISCARD_KEY}},
+    {"empty", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"extend", false, {[SEQUENCES] = EFFECT_EXTEND_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"extendleft", false, {[SEQUENCES] = EFFECT_EXTEND_LEFT}},
+    {"full", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"get", true, {[DICTS] = EFFECT_GET_KEY, [QUEUES] = EFFECT_TAKE}},
+    {"get_nowait", true, {[QUEUES] = EFFECT_TAKE}},
+    {"index", false, {[SEQUENCES] = EFFECT_SIZE}},
+    {"insert", false, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"intersection_update", false, {[SETS] = EFFECT_SHRINK}},
+    {"items", false, {[DICTS] = EFFECT_VIEW}},
+    {"keys", false, {[DICTS] = EFFECT_SIZE}},
+    {"move_to_end", false, {[DICTS] = EFFECT_RESHAPE}},
+    {"pop", true, {[DICTS] = EFFECT_REMOVE_KEY, [SETS] = EFFECT_REMOVE_ANY, [SEQUENCES] = EFFECT_POP_RIGHT,
+    [ARRAYS] = EFFECT_SHRINK}},
+    {"popitem", true, {[DICTS] = EFFECT_REMOVE_ANY}},
+    {"popleft", true, {[SEQUENCES] = EFFECT_POP_LEFT}},
+    {"put", false, {[QUEUES] = EFFECT_PUT}},
+    {"put_nowait", false, {[QUEUES] = EFFECT_PUT}},
+    {"qsize", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"remove", true, {[SETS] = EFFECT_DISCARD_KEY, [SEQUENCES] = EFFECT_REMOVE_VALUE, [ARRAYS] = EFFECT_SHRINK}},
+    {"reverse", false, {[SEQUENCES] = EFFECT_RESHAPE, [ARRAYS] = EFFECT_RESHAPE}},
+    {"rotate", false, {[SEQUENCES] = EFFECT_RESHAPE}},
+    {"setdefault", false, {[DICTS] = EFFECT_SET_DEFAULT}},
+    {"sort", false, {[SEQUENCES] = EFFECT_RESHAPE}},
+    {"subtract", false, {[COUNTERS] = EFFECT_COUNT_KEYS}},
+    {"symmetric_difference_update", false, {[SETS] = EFFECT_RESHAPE}},
+    {"update", false, {[DICTS] = EFFECT_INSERT_KEYS, [COUNTERS] = EFFECT_COUNT_KEYS,
+    [SETS] = EFFECT_INSERT_KEYS}},
+    {"values", false, {[DICTS] = EFFECT_VIEW}},
+};
+#define METHODS_WITH_STAND_IN(each) \
+    each("add") each("append") each("appendleft") each("discard") each("extend") each("extendleft") each("get") \
+    each("insert") each("pop") each("popitem") each("popleft") each("remove") each("setdefault") each("subtract") \
+    each("update")
+
+/* The effects on the argument of the op `size`, by the key of the site.  */
+static const struct { const char *name; uint8_t effect; } functions[] = {
+    {"", EFFECT_SIZE},
+    {"dict", EFFECT_COPY},
+    {"format", EFFECT_SHOW},
+    {"frozenset", EFFECT_SNAPSHOT},
+    {"heapify", EFFECT_REWRITE},
+    {"heappop", EFFECT_PULL},
+    {"heappush", EFFECT_PUSH},
+    {"heappushpop", EFFECT_REWRITE},
+    {"heapreplace", EFFECT_REWRITE},
+    {"insort", EFFECT_PUSH},
+    {"insort_left", EFFECT_PUSH},
+    {"insort_right", EFFECT_PUSH},
+    {"join", EFFECT_SNAPSHOT},
+    {"len", EFFECT_SIZE},
+    {"list", EFFECT_SNAPSHOT},
+    {"not", EFFECT_SIZE},
+    {"print", EFFECT_SHOW},
+    {"repr", EFFECT_SHOW},
+    {"set", EFFECT_SNAPSHOT},
+    {"shuffle", EFFECT_REWRITE},
+    {"sorted", EFFECT_SNAPSHOT},
+    {"star", EFFECT_SNAPSHOT},
+    {"str", EFFECT_SHOW},
+    {"tuple", EFFECT_SNAPSHOT},
+    {"unpack", EFFECT_SNAPSHOT},
+};
+
+static const struct { const char *name, *partner; bool acquires; } lock_pairs[] = {
+    {"acquire", "release", true},
+    {"lock", "unlock", true},
+    {"release", "acquire", false},
+    {"unlock", "lock", false},
+};
