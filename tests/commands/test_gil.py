@@ -339,7 +339,7 @@ def test_report_without_a_gil_says_so():
     text = render(document(diagnose(["program.py"], recording), places=5), ascii_only=True)
     assert "For the GIL: none, it is off." in text
     headings = text.partition("Where each")[2].splitlines()[1].split()
-    assert headings == ["thread", "there", "CPU", "no", "core", "locks", "objects", "idle"]
+    assert headings == ["thread", "life", "CPU", "no", "core", "locks", "objects", "idle"]
 
 
 def test_who_stopped_all_threads_is_said_among_the_waits():

@@ -69,8 +69,8 @@ def test_program_that_neither_runs_nor_waits_for_others_waits_for_io():
                *(make_thread(number, [], cpu=0.04, run_queue=0.0) for number in (1, 2)))
     found = limit_of(make_process(threads=threads, sites=(None,)))
     assert (found.what, found.share) == (Limiter.IO, pytest.approx(2.87 / 3))
-    assert found.sentence == ("It waits for I/O: 96 % of its threads' non-idle time is reading, sleeping and the like. "
-                              "They hardly waited for each other.")
+    assert found.sentence == ("It waits for I/O or sleeps for 96 % of its threads' non-idle time. They hardly waited "
+                              "for each other.")
 
 
 @pytest.mark.parametrize(("waited", "queued", "what", "words"), [

@@ -90,8 +90,8 @@ def _bottleneck(summary: RecordingSummary, holders: Sequence[Holder]) -> Limit:
         found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
         return replace(found, queued=of_cores)
     if rest is not None and rest >= MOSTLY:
-        sentence = (f"It waits for I/O: {percent(rest)} of its threads' non-idle time is reading, sleeping and the "
-                    f"like. {_little(of_gil, of_locks)}.")
+        sentence = (f"It waits for I/O or sleeps for {percent(rest)} of its threads' non-idle time. "
+                    f"{_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.IO, share=rest, thread=None, place=None, queued=of_cores, sentence=sentence)
     return replace(_nothing(summary, of_gil, of_locks), queued=of_cores)
 

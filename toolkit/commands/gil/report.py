@@ -63,7 +63,7 @@ def document(found: Diagnosis, *, places: int) -> Document:
     holders = [holder for holder in found.holders if holder.share >= SHOWN]
     if holders and summary.share >= SHOWN:
         sections.append(holders_table(holders[:places], max(0, len(holders) - places)))
-        sections.append(Lines("", (HOLDERS_LEGEND, *map(_meanwhile, holders[:WORST]))))
+        sections.append(Lines("", (HOLDERS_LEGEND, *map(_longest_hold, holders[:WORST]))))
     sections.append(threads_table(summary, gil=gil))
     sections.append(Lines("", (threads_legend(summary, gil=gil),)))
     contended = tuple(place for place in summary.thread_places
@@ -141,12 +141,12 @@ def _stopped(stopper: Stopper) -> str:
             f"{format_seconds(stopper.seconds)} in all, and up to {format_seconds(stopper.longest)} at a time.")
 
 
-def _meanwhile(holder: Holder) -> str:
+def _longest_hold(holder: Holder) -> str:
     inside = f", in {place_text(holder.inside)}" if holder.inside else ""
     longest = f"its longest hold {format_seconds(holder.longest)}, from {format_seconds(holder.longest_at)} on"
     waited = ", ".join(f"{each.thread} {format_seconds(each.seconds)}" for each in holder.waiting)
-    meanwhile = f"; meanwhile waited {waited}" if waited else ""
-    return f"{holder.thread} at {place_text(holder)}{inside}: {longest}{meanwhile}."
+    in_all = f"; waits for it in all: {waited}" if waited else ""
+    return f"{holder.thread} at {place_text(holder)}{inside}: {longest}{in_all}."
 
 
 def _counted(count: int, what: str) -> str:
@@ -191,7 +191,7 @@ def holders_table(holders: Sequence[Holder], left_out: int) -> Table:
 def threads_table(summary: RecordingSummary, *, gil: bool) -> Table:
     """Return the table of each thread's time by activity; with `gil`, the process used a GIL."""
     other = _contention_titles(summary)
-    titles = ("there", "CPU", "no core", *(("GIL", "share") if gil else ()), *other, "idle")
+    titles = ("life", "CPU", "no core", *(("GIL", "share") if gil else ()), *other, "idle")
     columns = [Column(title="thread", key=True, align="left"), *(Column(title=title) for title in titles)]
     several = summary.processes > 1
     ranked = sorted(summary.threads, key=lambda row: -(row.waited + row.parked + row.spun))
@@ -213,7 +213,7 @@ def threads_legend(summary: RecordingSummary, *, gil: bool) -> str:
                 "pauses": "while all threads were stopped", "spins": "until a lock or an object was free"}
     other = "; ".join(f"{title}: {meanings[title]}" for title in _contention_titles(summary))
     of_gil = "GIL, share: waited for the GIL, in all and of its life; " if gil else ""
-    return (f"there: from its start to its end; CPU: ran; no core: could have run, but no core was free; {of_gil}"
+    return (f"life: from its start to its end; CPU: ran; no core: could have run, but no core was free; {of_gil}"
             f"{other}; idle: waited as the program wants it. Columns may overlap: a thread that waits may also "
             "lack a core. Not listed: sleeping, reading and the like.")
 
