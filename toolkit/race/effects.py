@@ -150,11 +150,12 @@ METHODS = {
     "reverse": Method(sequences="reshape", arrays="reshape"),
     "rotate": Method(sequences="reshape"),
     "setdefault": Method(dicts="set default", facts=QUIET | Fact.TOLERANT),
+    "shutdown": Method(queues="put"),      # the last of them: later ones fail
     "sort": Method(sequences="reshape"),
     "subtract": Method(counters="count keys"),
     "symmetric_difference": Method(),
     "symmetric_difference_update": Method(sets="reshape"),
-    "total": Method(),
+    "total": Method(counters="iterate"),
     "union": Method(facts=COPIES),
     "update": Method(dicts="insert keys", counters="count keys", sets="insert keys", facts=COPIES),
     "values": Method(dicts="view", facts=QUIET | Fact.VIEW),
@@ -221,7 +222,7 @@ LIBRARY = {     # of the standard library, by module
     "collections": {"Counter": Function(facts=MAKES), "OrderedDict": Function(facts=MAKES),
                     "defaultdict": Function(facts=MAKES), "deque": Function(facts=MAKES)},
     "heapq": {"heapify": Function("rewrite"), "heappop": Function("pull"), "heappush": Function("push"),
-              "heappushpop": Function("rewrite"), "heapreplace": Function("rewrite")},
+              "heappushpop": Function("rewrite"), "heapreplace": Function("rewrite"), "merge": Function(iterates="all")},
     "random": {"shuffle": Function("rewrite")},
 }
 SYNTAX = {      # what reads a container without a call, by the key of its site

@@ -50,6 +50,7 @@ def function(body, head="def f(self, x, d, q):"):
     ("return next(d)", ["advance d"]),
     ("return getattr(d, 'n')", ["dynamic getattr(d, 'n')"]),
     ("return list(d)", ["size d"]),
+    ("import heapq; return heapq.merge(d, q, key=x)", ["iterate d", "iterate q"]),
     ("a, b = d", ["size d"]),
     ("return x(*d)", ["size d"]),
     ("match self.a:\n    case 1: pass", ["attr_read self.a"]),

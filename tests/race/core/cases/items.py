@@ -222,6 +222,12 @@ def case_counter_updates_are_not_atomic(w):
     w.clean()
 
 
+def case_total_of_a_counter_loads_one_count_after_the_other(w):
+    counts, ops = Counter(a=1), kit(w)
+    w.run(lambda: call(w, counts, "total"), lambda: w.item_write(2, counts, "b", ops["set"]))
+    assert w.pairs() == {("order", "total ITERATE", "set GROW")}
+
+
 def case_proxies_of_items(w):
     proxy, table, line = w.site("proxy", "", Flag.AUGMENTED, op="item_proxy"), {"k": 0}, [0]
     lock = w.lock()
