@@ -18,7 +18,6 @@ from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.model import MOST_LOOKS, Cell, Phase, Run, RunSession, SkipKind
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
-from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
 
@@ -130,7 +129,7 @@ def bench(tmp_path, laboratory):
     stores = []
 
     def make(
-        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, hold_machine=nullcontext, way=None,
+        *, cells=CELLS, seed=7, needed=None, only=None, hold_machine=nullcontext, way=None,
         session=False, most_starved=None, **settings,
     ):
         results = tmp_path / "results"
@@ -153,7 +152,7 @@ def bench(tmp_path, laboratory):
         stores.append(store)
         return Scheduler(
             run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
-            clock=laboratory.clock, needed=needed, variance=variance, only=only,
+            clock=laboratory.clock, needed=needed, only=only,
             hold_machine=hold_machine, most_starved=most_starved)
 
     make.reporter = Silent()
@@ -582,40 +581,6 @@ def test_time_left_counts_starved_cells_that_are_measured_again(bench, laborator
     laboratory.answers |= {(cell, 1): busy(0.7) for cell in CELLS[:3]}   # in the second round
     bench(rounds=2, retakes=1).go()
     assert bench.reporter.left[-1] == pytest.approx(len(CELLS))
-
-
-def found_variance(**changes):
-    return VarianceParts(**{"within": 0.09, "between": 0.01, "values": 2, "start": 0.8, "value": 0.1} | changes)
-
-
-def test_first_look_chooses_the_number_of_values_for_all_cells(bench, laboratory):
-    asked = []
-
-    def variance(run, cells):
-        asked.append((run.rounds_done, cells))
-        return found_variance()   # sqrt(0.8 / 0.1 * 9) = 8.5
-
-    needed = Asked(r4=CELLS[:2], r6=CELLS[:2])
-    done = bench(rounds=7, needed=needed, variance=variance).go()
-    assert asked == [(4, frozenset(CELLS[:2]))]   # once, by the cells that are still measured
-    for each in CELLS[:2]:
-        assert [len(one.wall) for one in observations(done, each)] == [2, 2, 2, 2, 8, 8, 8]
-    assert "from now on each process takes 8 values" in bench.reporter.notes[-1]
-
-
-@pytest.mark.parametrize("variance", [lambda run, cells: None, lambda run, cells: found_variance(start=0.0)])
-def test_number_of_values_stays_if_nothing_else_is_better(variance, bench):
-    done = bench(rounds=6, needed=Asked(r4=CELLS), variance=variance).go()
-    assert {len(one.wall) for each in done.measurements for one in each.observations} == {2}
-    assert not any("values" in note for note in bench.reporter.notes)
-
-
-def test_budget_counts_on_longer_rounds_when_processes_take_more_values(bench):
-    # A round takes 8 s; with 18 values a process takes (0.8 + 1.8) / (0.8 + 0.2) = 2.6 times as long.
-    found = found_variance(within=0.41)
-    assert found.best_values() == 18
-    done = bench(rounds=20, budget=50.0, needed=Asked(r4=CELLS), variance=lambda run, cells: found).go()
-    assert (done.rounds_done, done.stopped) == (4, "budget")   # 32 s are gone, and 20.8 s do not fit
 
 
 def test_arms_that_end_together_are_reported_together(bench, laboratory):

@@ -35,7 +35,6 @@ from gilscope.toolkit.model import (
     SkipKind,
 )
 from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
-from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
 HoldMachine = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
-# Returns the variance and duration of the processes of cells; None: too little is known of it.
-Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +94,6 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
-        variance: Variance | None = None,
         only: Container[Cell] | None = None,
         hold_machine: HoldMachine = nullcontext,
         most_starved: int | None = None,
@@ -114,8 +110,6 @@ class Scheduler:
             clock: Returns seconds.
             needed: Returns the cells that need more rounds; called at interim looks, see `stats.interim_looks`.  The
                 others get no rounds for now, and the run ends if no cell needs any.  None: every cell gets every round.
-            variance: Called at the first interim look of this call, which chooses the number of values per process by
-                it; None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
             hold_machine: A context manager held during each round, see `machine_lock`.
             most_starved: The rounds in a row without a clean cell after which the run stops; None: it never does.
@@ -132,7 +126,6 @@ class Scheduler:
         self._done = run.rounds_done
         self._first = run.sessions[-1].first_round   # of the session
         self._needed = needed
-        self._variance = variance
         self._looks = run.looks
         self._answered = frozenset(run.answered)
         self._whole = 0   # complete rounds since then
@@ -240,25 +233,6 @@ class Scheduler:
             self._reporter.note(
                 f"after {rounds} rounds the answers of {clear} of {cells} cells are clear: most rounds now go "
                 "to the others")
-        self._choose_values()
-
-    def _choose_values(self) -> None:
-        """Choose the number of values per process, one for all arms, by the processes of cells that are still measured.
-
-        It depends on their variance alone, never on what they differ by, so that ratios stay unbiased.
-        """
-        cells = self._open()
-        if self._variance is None or not cells:
-            return
-        parts = self._variance(self._so_far(self._done, "running").last_session(), frozenset(cells))
-        self._variance = None
-        if parts is None or (best := parts.best_values()) == self._settings.values:
-            return
-        self._settings = dataclasses.replace(self._settings, values=best)
-        slower = parts.process_seconds(best) / parts.process_seconds(parts.values)
-        self._took = {cell: [seconds * slower for seconds in took] for cell, took in self._took.items()}
-        self._reporter.note(f"from now on each process takes {counted(best, 'value')}: by the noise so far, that gives "
-                            "the narrowest intervals for the time")
 
     def _over_budget(self) -> bool:
         return not self._fits(self._to_measure())

@@ -37,7 +37,6 @@ class Settings:
     budget: float | None = None  # seconds for the whole run
     resolution: float | None = None  # requested half-width of each ratio's confidence interval, as a share
     where_open: bool = False  # cells with a clear verdict get fewer rounds
-    choose_values: bool = False  # the first interim look chooses the number of values per process
     retakes: int = 2  # attempts to measure a disturbed pass again, and a disturbed workload of a round
     seed: int = 0
 

@@ -36,7 +36,6 @@ from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.open_cells import open_cells
-from gilscope.toolkit.report.table.process_variance import process_variance
 from gilscope.toolkit.store import Store, default_label
 from gilscope.toolkit.units import counted
 from gilscope.workloads import catalog
@@ -193,7 +192,6 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
             anyway = AGAIN in new.options or os.environ.get(STARVED) == "measure"
             needs_rounds = undecided if settings.where_open and not only else None
             done = Scheduler(new, store, arms, settings, reporter, InterleavedPasses(), needed=needs_rounds, only=only,
-                             variance=process_variance if settings.choose_values else None,
                              hold_machine=machine_lock(alone=alone).hold,
                              most_starved=None if anyway else STARVED_ROUNDS).go()
     except KeyboardInterrupt:

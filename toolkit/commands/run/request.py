@@ -217,7 +217,6 @@ def make_settings(args: argparse.Namespace) -> Settings:
         resolution=args.resolution,
         # --rounds is for all cells; with a budget alone, rounds go to cells whose answer is open.
         where_open=args.resolution is not None or (budget is not None and args.rounds is None),
-        choose_values=args.preset == "quick",
         seed=seed,
     )
 
