@@ -9,11 +9,7 @@ Each run drifts (by 5 % per round, in all arms); processes have nine kinds of no
 - passes: the same from values in turn, with bursts and neighbours that change from pass to pass
 - power: how often a true 3 % gets its word in a table of 84 cells, and by its own 95 % interval
 - best: how often the set holds the truly fastest, and how large it is
-- two runs: how often intervals of runs made at different times hold, on machines whose rounds differ by 0 and 2 %, and
-  how wide they are against those of one run with both
-- shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
-  one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
-- majority: how often workloads of which some moved, by far, pass for a shift, and for one of most workloads
+- two runs: how often intervals of runs made at different times hold, on machines whose rounds differ by 0 and 2 %
 - near: verdicts of `gilscope scale` on threads that reach about 0.8 of the ceiling, where measurements err by 6 %: by a
   short measurement, before the later ones, and at the end
 - twins: how often A/A arms widen what is right, and what is too narrow
@@ -28,7 +24,7 @@ import json
 import random
 import sys
 from dataclasses import dataclass, replace
-from math import exp, inf, log, nan
+from math import exp, inf, log
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -37,21 +33,12 @@ from gilscope.toolkit.scale.judgement import ScalingVerdict, judge
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, SampledObject
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.common_shift import (
-    BuildWorkload,
-    ShiftedRatio,
-    common_shift,
-    most_moved,
-    some_moved,
-    without_shift,
-)
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
-from gilscope.toolkit.stats.verdict import verdict_for
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:
@@ -242,7 +229,7 @@ def two(tables: int) -> Iterator[Row]:
             for kind in KINDS:
                 for rounds in (4, 6, 12):
                     draw = random.Random(f"two {arms} {step} {kind} {rounds}")
-                    held, halves, together = [], [], []
+                    held, halves = [], []
                     for _ in range(max(tables * 10 // arms, 1)):
                         effects = effects_of(draw, arms)
                         runs = two_runs(draw, kind, rounds, effects, step)
@@ -253,84 +240,9 @@ def two(tables: int) -> Iterator[Row]:
                             seen = UnpairedRatio(before=before, after=after)
                             lo, hi = seen.interval()
                             held.append(lo <= exp(effect) <= hi)
-                            halves.append(seen.half)
-                            together.append(seen.half_together or nan)
+                            halves.append(hi / seen.ratio - 1)
                     yield {"arms": arms, "rounds_differ": step, "kind": kind, "rounds": rounds, "intervals": len(held),
-                           "coverage": fmean(held), "half": median(halves), "together": median(together)}
-
-
-def shift(tables: int) -> Iterator[Row]:
-    """Return the verdicts on pairs of runs with and without a common shift."""
-    cases = [(*each, *design, 1.0) for each in SHIFTS for design in DESIGNS]
-    cases += [(*each, *design, NOISIER) for each in SHIFTS for design in UNEVEN]
-    for shifted, unequal, change, workloads, arms, rounds, step, noisier in cases:
-        draw = random.Random(f"shift {shifted} {unequal} {change} {workloads} {arms} {step} {rounds}"
-                             + (f" {noisier}" if noisier > 1 else ""))
-        seen = [shifted_table(draw, rounds, [
-            [-shifted * exp(draw.gauss(0, unequal)) - (change if k == 0 else 0.0)] * arms
-            for k in range(workloads)], step, noisier) for _ in range(tables)]
-        said = [(cells, [(False, place.workload == "0" and change > 0) for place in places])
-                for cells, places in seen]
-        yield {"shift": shifted, "unequal": unequal, "more": change, "workloads": workloads, "arms": arms,
-               "rounds_differ": step, "rounds": rounds, "noisier": noisier, "tables": tables, **said_of(said)}
-
-
-SHIFTS = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), (0.05, 0.0, 0.0), (0.05, 0.0, 0.1), (0.05, 0.25, 0.1), (0.4, 0.5, 0.0))
-DESIGNS = (   # workloads, arms of each, rounds, how much those differ
-    (4, 7, 6, 0.0), *((4, 7, rounds, 0.02) for rounds in (4, 6, 12)),
-    (4, 21, 6, 0.02), (8, 7, 6, 0.02), (3, 7, 6, 0.02), (2, 7, 6, 0.02), (1, 7, 6, 0.02),
-)
-UNEVEN = ((4, 7, 4, 0.02), (4, 7, 12, 0.02), (3, 7, 6, 0.02), (8, 7, 6, 0.02))
-NOISIER = 8.0      # times the errors of the others: every other workload, as one that waits beside one that computes
-
-
-def shifted_table(
-    draw: random.Random, rounds: int, effects: list[list[float]], step: float, noisier: float = 1.0,
-) -> tuple[list[tuple[str, str, bool]], list[BuildWorkload]]:
-    """Return the words of a table's cells with and without regard to the shift, whether one was found, their places."""
-    ratios: dict[tuple[int, int], UnpairedRatio] = {}
-    for k, own in enumerate(effects):
-        runs = two_runs(draw, "normal", rounds, own, step, noisier if k % 2 else 1.0)
-        noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
-        for arm in range(len(own)):
-            before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
-            ratios[k, arm] = UnpairedRatio(before=before, after=after)
-    places = {key: BuildWorkload(workload=str(key[0]), build="one") for key in ratios}
-    found = common_shift(ratios, places, "wall")
-    shifted = without_shift(ratios, places, found.basis if found else None, len(ratios))
-    confidence = simultaneous(len(ratios))
-    return [
-        (word_of(shifted.get(key, ratio), confidence), word_of(ratio, confidence), found is not None)
-        for key, ratio in ratios.items()
-    ], [*places.values()]
-
-
-def word_of(ratio: UnpairedRatio | ShiftedRatio, confidence: float) -> str:
-    """Return the verdict on a ratio of two runs."""
-    return verdict_for(ratio.ratio, ratio.between(confidence), ratio.floor)
-
-
-def said_of(tables: list[tuple[list[tuple[str, str, bool]], list[tuple[bool, bool]]]]) -> Row:
-    """Return shares of tables: with a shift, with a changed cell that is named, and with a false word."""
-    found: Row = {"shift_found": fmean(cells[0][2] for cells, _ in tables)}
-    for name, place in (("", 0), ("_ignored", 1)):
-        words = [[(cell[place], truth) for cell, truth in zip(cells, truths, strict=True)] for cells, truths in tables]
-        found |= {
-            f"named{name}": fmean(any(word == "slower" and slow for word, (_, slow) in each) for each in words),
-            f"cells{name}": fmean([word == "slower" for each in words for word, (_, slow) in each if slow] or [nan]),
-            f"false{name}": fmean(any(word in {"slower", "faster"} and not truth[word == "slower"]
-                                      for word, truth in each) for each in words),
-        }
-    return found
-
-
-def majority(tables: int) -> Iterator[Row]:
-    """Return both tests of a common shift if the p-values of those that did not move are uniform."""
-    for workloads, moved in ((3, 1), (4, 1), (4, 2), (8, 3), (8, 4), (12, 6)):
-        draw = random.Random(f"majority {workloads} {moved}")
-        chances = [[0.0] * moved + [draw.random() for _ in range(workloads - moved)] for _ in range(50 * tables)]
-        yield {"workloads": workloads, "moved": moved, "shift": fmean(map(some_moved, chances)),
-               "of_most": fmean(map(most_moved, chances))}
+                           "coverage": fmean(held), "half": median(halves)}
 
 
 NOISE_OF_RATES = 0.06     # standard deviation of their logarithms
@@ -398,7 +310,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "two runs": two, "shift": shift, "majority": majority, "near": near, "twins": twins,
+    "best": sets, "two runs": two, "near": near, "twins": twins,
 }
 
 

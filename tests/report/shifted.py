@@ -11,16 +11,10 @@ def cells(workload, build):
             for runner, workers in (("serial", 1), ("threads", 2), ("subinterpreters", 2))]
 
 
-def shifted_run(label, times=1.0, *, changed=None, workloads=WORKLOADS, builds=BUILDS, seed=1, rounds=8,
-                noisy=()):
-    """Return a run whose times are `times` as long, and those of (workload, build) in `changed` by a factor more.
-
-    Those of the `noisy` workloads scatter ten times as much.
-    """
+def shifted_run(label, times=1.0, *, changed=None, workloads=WORKLOADS, builds=BUILDS, seed=1, rounds=8):
+    """Return a run whose times are `times` as long, and those of (workload, build) in `changed` by a factor more."""
     maker = RunMaker(seed=seed, rounds=rounds)
-    quiet = maker.noise
     for n, workload in enumerate(workloads):
-        maker.noise = quiet * 10 if workload in noisy else quiet
         for build in builds:
             factor = times * (changed or {}).get((workload, build), 1.0)
             alone, *others = cells(workload, build)

@@ -146,9 +146,17 @@ def test_comparison_fits_its_schema(limit):
 
 
 def test_comparison_of_what_cannot_be_told_does_not_say_same():
-    contrasts = compare_runs(make_run(twins=False, rounds=2), make_run(twins=False, rounds=2, seed=2))
+    contrasts = compare_builds(make_run(twins=False, rounds=2), "3.14", "3.14t")
     values = check(as_json.compare_values(contrasts, baseline="A", sample="B", notes=()))
     assert {each["ratio"]["verdict"] for each in values["cells"] if each["ratio"]} == {"cannot tell"}
+
+
+@pytest.mark.parametrize("limit", [None, 0.05])
+def test_comparison_of_two_runs_fits_the_schema(limit):
+    contrasts = compare_runs(make_run(), make_run(seed=2))
+    values = check(as_json.compare_values(contrasts, baseline="A", sample="B", notes=(),
+                                          gate=None if limit is None else gate(contrasts, limit)))
+    assert {each["ratio"]["verdict"] for each in values["cells"] if each["ratio"]} == {None}
 
 
 def test_experiments_fit_their_schema():

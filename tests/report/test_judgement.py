@@ -6,9 +6,9 @@ import pytest
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.comparison import in_short
-from gilscope.toolkit.report.table import Contrast, gate, rounds_to_tell
+from gilscope.toolkit.report.table import Contrast, gate, rounds_to_tell, unjudged
 from gilscope.toolkit.stats.sample import summarize
-from gilscope.toolkit.stats.verdict import Comparison
+from gilscope.toolkit.stats.verdict import Comparison, Unjudged
 
 CELL = Cell(workload="w", runner="threads", workers=2, build="3.14")
 TIME = summarize([1.0] * 8)
@@ -80,6 +80,13 @@ def test_gate_counts_cells_without_a_comparison():
 def test_sum_of_it_has_every_cell_once():
     contrasts = [contrast(compared(*each)) for each in (
         (2.0, 1.9, 2.1), (0.8, 0.78, 0.82), (1.0, 0.99, 1.01), (1.0, 0.9, 1.1))]
-    assert in_short([*contrasts, contrast(None)]) == [
+    assert in_short([*contrasts, contrast(None)], "A", "B") == [
         "4 cells compared: 1 faster, 1 slower, 1 same (within 3 %), 1 cannot tell. 1 not compared."]
-    assert in_short([contrast(None)]) == ["No cell could be compared."]
+    assert in_short([contrast(None)], "A", "B") == ["No cell could be compared."]
+
+
+def test_gate_judges_no_two_runs_however_far_they_are_apart():
+    apart = replace(compared(0.5, 0.49, 0.51, floor=None), paired=False)
+    assert gate([contrast(apart)], 0.05).judged == 0
+    assert (apart.verdict(), apart.significance(), unjudged(apart)) == ("cannot tell", "unknown", Unjudged.TWO_RUNS)
+    assert apart.printed == (0.49, 0.51)   # there is an interval, though it decides nothing

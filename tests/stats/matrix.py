@@ -71,18 +71,16 @@ def group(draw: random.Random, kind: str, rounds: int, effects: list[float]) -> 
     })
 
 
-def two_runs(draw: random.Random, kind: str, rounds: int, effects: list[float], step: float,
-             noise: float = 1.0) -> list[RoundLogs[int]]:
-    """One workload in two runs; in the second, arm k is `effects[k]` faster.  Rounds differ by `step` of their own.
-
-    Errors and rounds differ `noise` times as much.
-    """
+def two_runs(
+    draw: random.Random, kind: str, rounds: int, effects: list[float], step: float,
+) -> list[RoundLogs[int]]:
+    """One workload in two runs; in the second, arm k is `effects[k]` faster.  Rounds differ by `step` of their own."""
     scales = sizes(draw, kind, len(effects))
     runs = []
     for faster in ([0.0] * len(effects), effects):
-        machine = [draw.gauss(0, noise * step) for _ in range(rounds)]
+        machine = [draw.gauss(0, step) for _ in range(rounds)]
         runs.append(RoundLogs(levels={
-            arm: {r: shared + noise * scale * process_error(draw, kind) - effect for r, shared in enumerate(machine)}
+            arm: {r: shared + scale * process_error(draw, kind) - effect for r, shared in enumerate(machine)}
             for arm, (effect, scale) in enumerate(zip(faster, scales, strict=True))
         }))
     return runs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.fleet.reports import fleet_hosts, shared_machines
+from gilscope.toolkit.commands.fleet.reports import fleet_hosts
 from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
@@ -25,8 +25,6 @@ from gilscope.toolkit.report.comparison import (
     comparison_answer,
     comparison_document,
     in_short,
-    shift_notes,
-    unpaired_text,
 )
 from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
@@ -56,10 +54,9 @@ UNFINISHED = 3  # exit code: --fail-on could judge no cell
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Rounds of
-two runs cannot be paired, so their intervals are wider, and the machine may have changed in between: the workloads may
-have moved together (a common shift), so no cell is faster or slower that does not differ from the rest. If the code
-still exists, --again measures both sides again, interleaved; this separates code from machine. Runs of a fleet are
-compared host by host.
+two runs cannot be paired, and the machine may have changed in between, so these ratios have no verdict. If the code
+still exists, --again measures both sides again, interleaved; this separates code from machine. Builds and models of a
+fleet's run are compared host by host.
 """
 
 
@@ -88,15 +85,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
                              "judged (default: never). A cell counts only if its whole confidence interval exceeds "
-                             "PERCENT and the difference exceeds the noise floor. For two runs of several "
-                             "workloads, it must hold both with and without their common shift. Prints how many cells "
-                             "were not judged. Use it in CI, with --again if you compare two runs.")
+                             "PERCENT and the difference exceeds the noise floor. Prints how many cells were not "
+                             "judged. Use it in CI. Two runs need --again: otherwise no cell can be judged.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",
                        help="Measure both sides of two runs again, interleaved in one new run, and compare that. Use "
-                            "it if a comparison of two runs cannot tell, if the runs have a common shift, or before an "
-                            "important decision. Each side has its own interpreters, folders of modules and packages, "
-                            "as they are now.")
+                            "it to know whether the code changed the speed. Each side has its own interpreters, "
+                            "folders of modules and packages, as they are now.")
     again.add_argument("--path", metavar="FOLDER", type=Path,
                        help="With --again: take the modules of OLD from FOLDER (default: the folder in its run). Use "
                             "it for a function of yours that you changed, e.g. after `git worktree add ../before "
@@ -118,8 +113,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 if a cell is slower than `--fail-on` allows, 3 if it could judge no cell."""
     labels = _checked(args)
     fleets = [fleet_hosts(label) for label in labels]
-    if any(each and not each.is_one_machine for each in fleets):
-        return _over_hosts(labels, fleets, args)
+    if several := [each for each in fleets if each and not each.is_one_machine]:
+        if len(labels) > 1:
+            hosts = " ".join(map(_one_host, fleets, labels))
+            raise ToolkitError(f"{several[0].label} has {len(several[0].states)} hosts, and two runs are compared on "
+                               f"one machine: name a host, as in `gilscope compare {hosts}`")
+        return _over_hosts(several[0], args)
     runs = [each.merged() if each else load_run(find_label(label)) for label, each in zip(labels, fleets, strict=True)]
     if args.again:
         asked = _again(runs[0], runs[1], args)
@@ -128,10 +127,6 @@ def run(args: argparse.Namespace) -> int:
     contrasts = asked.contrasts
     sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample}
     judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
-    said = [
-        *(note.text for note in shift_notes(contrasts, asked.baseline, asked.sample)),
-        *in_short(contrasts, args.margin), *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
-    ]
     output = ReportOutput(args)
     output.show_answer(
         lambda: comparison_answer(asked.title, contrasts, **sides, notes=asked.notes, margin=args.margin),
@@ -139,8 +134,13 @@ def run(args: argparse.Namespace) -> int:
             asked.title, contrasts, **sides, margin=args.margin, again=args.again, notes=asked.notes,
             remarks=asked.remarks), asked.scope), full=args.full)
     output.finish(lambda: compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope,
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=in_short(contrasts, **sides, margin=args.margin),
+        scope=asked.scope,
         notes=(*asked.notes, *(Note(text=text) for text in asked.remarks))))
+    if judged is not None and len(labels) > 1 and not args.again:
+        print_stderr(f"gilscope: --fail-on judges no two separate runs: `gilscope compare {' '.join(labels)} --again "
+                     f"--fail-on {judged.limit * 100:g}%` measures both sides in turn")
+        return UNFINISHED
     return _judged(judged)
 
 
@@ -161,20 +161,17 @@ def gate_lines(gate: Gate) -> list[str]:
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
-    noisy, one_sided, empty = len(gate.undecided) - gate.shifted, len(gate.one_sided), len(gate.empty)
+    noisy, one_sided, empty = len(gate.undecided), len(gate.one_sided), len(gate.empty)
     reasons = [
-        f"{gate.shifted} cannot be told from a common shift" if gate.shifted else "",
         f"{noisy} {inflect(noisy, 'is', 'are')} too noisy to exclude more than {limit}" if noisy else "",
         f"{one_sided} {inflect(one_sided, 'has', 'have')} values on one side only" if one_sided else "",
         f"{empty} {inflect(empty, 'has', 'have')} nothing to compare" if empty else "",
     ]
-    unjudged = len(gate.undecided) + one_sided + empty
+    unjudged = noisy + one_sided + empty
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
-        more = ("use --again, which measures both sides in turn" if gate.shifted
-                else "measure more rounds, use a quieter machine, or allow a larger PERCENT")
-        lines.append(f"--fail-on judged no cell: {more}")
+        lines.append("--fail-on judged no cell: measure more rounds, use a quieter machine, or allow a larger PERCENT")
     return lines
 
 
@@ -215,20 +212,10 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContra
     measured = [{each.cell for each in run.measurements} for run in (first, second)]
     if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
-    return _two_runs(first, second, (first.label, second.label), args)
-
-
-def _two_runs(first: Run, second: Run, names: tuple[str, str], args: argparse.Namespace) -> LabelledContrasts:
-    """Compare two runs that are called `names`.
-
-    Raises:
-        ToolkitError: They share raw values.
-    """
-    refuse_shared_values(first, second, names)
-    one, other = names
+    refuse_shared_values(first, second, (first.label, second.label))
     return LabelledContrasts(
-        title=f"{other} against {one}", contrasts=compare_runs(first, second, args.clock, names=(one, other)),
-        baseline=one, sample=other, notes=(*differences(first, second), *run_notes(first, second)),
+        title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
+        baseline=first.label, sample=second.label, notes=(*differences(first, second), *run_notes(first, second)),
         remarks=run_remarks(first, second), scope=TWO_RUNS)
 
 
@@ -296,52 +283,29 @@ def differences(first: Run, second: Run) -> list[Note]:
     return notes
 
 
-def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: argparse.Namespace) -> int:
-    """Print the comparison of a fleet's builds or models, or of two fleets, host by host."""
-    if args.again:
-        raise ToolkitError("--again measures on this machine: name one host of each fleet, as in `gilscope compare "
-                           f"{labels[0]}/host-1 {labels[-1]}/host-1 --again`")
-    first, *others = fleets
-    if first is None or None in others:
-        plain = labels[fleets.index(None)]
-        fleet = next(each for each in fleets if each is not None)
-        named = " ".join(map(_one_host, fleets, labels))
-        raise ToolkitError(f"{fleet.label} has {len(fleet.states)} hosts and {plain} is of one machine: name the host "
-                           f"to compare {plain} with, as in `gilscope compare {named}`")
-    machines, seen = first.machines, HostNotes()
-    if second := next(iter(others), None):
-        machines, notes = shared_machines(first, second)
-        second.machines = machines
-        title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
-        by = {machine.name: seen.add(
-                  machine, _two_runs(first.run_of(machine), run_, (first.label, second.label), args), run_)
-              for machine, run_ in second.runs()}
-    else:
-        notes, (baseline, sample) = [], args.builds or args.models
-        title = f"{first.label}: {sample} against {baseline}"
-        by = {machine.name: seen.add(machine, _within(run_, args), run_) for machine, run_ in first.runs()}
-    names = [each.name for each in machines]
-    # Known only if each of the two says it: the hosts of a name may be other machines in the other one.
-    hosts_of = {each.name: each.hosts for each in machines}
-    unknown = [*dict.fromkeys(name for side in (first, *filter(None, others))
-                              for name in unknown_machines(hosts_of, side.marks))]
-    if unknown:
-        notes.append(Note(text=unknown_text(unknown, names)))
+def _over_hosts(fleet: HostRuns, args: argparse.Namespace) -> int:
+    """Print the comparison of a fleet's builds or models, host by host."""
+    seen = HostNotes()
+    baseline, sample = args.builds or args.models
+    by = {machine.name: seen.add(machine, _within(run_, args), run_) for machine, run_ in fleet.runs()}
+    names = [each.name for each in fleet.machines]
+    unknown = unknown_machines({each.name: each.hosts for each in fleet.machines}, fleet.marks)
+    notes = [Note(text=unknown_text(unknown, names))] if unknown else []
     notes += [Note(text=text) for text in cautions_of_all(seen.notes.items())]
     remarks = cautions_of_all(seen.remarks.items())
     ratios = hosts_contrasts(by, args.margin)
     judged = None if args.fail_on is None else gate(_with_hosts(by), args.fail_on)
     sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
-    scope = TWO_RUNS if others else scope_of_runs(seen.runs)
+    scope = scope_of_runs(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
-        title, ratios, names, **sides, notes=notes, remarks=remarks,
+        f"{fleet.label}: {sample} against {baseline}", ratios, names, **sides, notes=notes, remarks=remarks,
         doubtful=bool(unknown)), scope))
     output.finish(lambda: hosts_compare_values(
         by, **sides, margin=args.margin, gate=judged, scope=scope,
         sentences=hosts_in_short(ratios, doubtful=bool(unknown)),
         notes=(*notes, *(Note(text=text) for text in remarks))))
-    return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
+    return _judged(judged) or fleet.failed
 
 
 def _with_hosts(by: Mapping[str, Sequence[Contrast]]) -> list[Contrast]:
@@ -361,8 +325,7 @@ class HostNotes:
     def add(self, machine: MachineHosts, found: LabelledContrasts, run_: Run) -> Sequence[Contrast]:
         """Add the notes on the comparison of a host, and return its cells."""
         self.runs.append(replace(run_, measurements=()))
-        shifts = shift_notes(found.contrasts, f"{found.baseline}/{machine.name}", f"{found.sample}/{machine.name}")
-        self.notes[machine.name] = [note.text for note in (*found.notes, *shifts)]
+        self.notes[machine.name] = [note.text for note in found.notes]
         self.remarks[machine.name] = found.remarks
         return found.contrasts
 

@@ -7,7 +7,7 @@ field keeps the version of a schema; removing one or changing its meaning makes 
 from __future__ import annotations
 
 from collections import Counter
-from math import exp, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
@@ -17,9 +17,9 @@ from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
-from gilscope.toolkit.report.table import build_tables, common_shifts, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table import build_tables, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
-from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 
 if TYPE_CHECKING:
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
         Option,
         WorkloadTable,
     )
-    from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
     from gilscope.toolkit.store import RunListing
 
 RUN = "gilscope/run/2"
-COMPARE = "gilscope/compare/2"
+COMPARE = "gilscope/compare/3"
 RUNS = "gilscope/runs/1"
 _BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
           "pgo", "lto", "allocator")
@@ -86,17 +85,15 @@ def compare_values(  # noqa: PLR0913 - the parts of a comparison
             {
                 "baseline": cell_values(each.baseline), "sample": cell_values(each.sample), **_contrast(each, margin),
                 "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
-                **_doubt(each.comparison, margin),
+                "unjudged": unjudged(each.comparison, margin) if each.comparison else None,
                 "baseline_notes": [note.text for note in each.baseline_notes],
                 "sample_notes": [note.text for note in each.sample_notes],
             }
             for each in contrasts
         ],
-        "shifts": [_shift(each) for each in common_shifts(contrasts)],
         "gate": None if gate is None else {
             "limit": gate.limit, "judged": gate.judged, "past": len(gate.past), "within": len(gate.within),
-            "untold": len(gate.undecided), "untold_by_shift": gate.shifted,
-            "one_sided": len(gate.one_sided), "empty": len(gate.empty),
+            "untold": len(gate.undecided), "one_sided": len(gate.one_sided), "empty": len(gate.empty),
         },
         "in_short": list(sentences),
     })
@@ -236,31 +233,9 @@ def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
             "lacking_sessions": [note.text for note in contrast.lacking_sessions]}
 
 
-def _doubt(found: Comparison | None, margin: float) -> dict[str, Any]:
-    """Return why a cell has no verdict, and what the common shift of two runs leaves of its ratio."""
-    if found is None:
-        return {"unjudged": None, "without_shift": None}
-    shift = found.shift
-    return {
-        "unjudged": unjudged(found, margin),
-        "without_shift": None if shift is None else {
-            "basis": shift.basis, "ratio": shift.ratio, **interval_values((shift.lo, shift.hi))},
-    }
-
-
-def _shift(found: CommonShift) -> dict[str, Any]:
-    """Return the common shift of two runs by one clock."""
-    return {
-        "clock": found.clock, "basis": found.basis, "ratio": found.ratio, **interval_values(found.interval),
-        "confidence": CONFIDENCE, "of_most": found.of_most, "same_builds": found.same_builds,
-        "workloads": [{"workload": each.workload, "ratio": exp(each.center), **interval_values(each.interval)}
-                      for each in found.workloads],
-    }
-
-
 def interval_values(interval: tuple[float, float]) -> dict[str, float | None]:
-    """Return both ends by their names."""
-    lo, hi = ends(interval)
+    """Return both ends by their names, null if it has no upper end."""
+    lo, hi = interval if isfinite(interval[1]) else (None, None)
     return {"lo": lo, "hi": hi}
 
 
@@ -276,20 +251,14 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     """Return a ratio with its interval and verdict, and the rounds needed if it is open."""
     if found is None:
         return None
-    verdict = found.verdict(margin)
-    (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
+    verdict = found.verdict(margin) if found.paired else None
     return {
-        "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
-        "rounds": found.rounds, "sessions": found.sessions, "run_sessions": found.run_sessions, "verdict": verdict,
-        "between": {"lo": least, "hi": most},
+        "ratio": found.ratio, **interval_values((found.lo, found.hi)), "confidence": found.confidence,
+        "floor": found.floor, "rounds": found.rounds, "sessions": found.sessions, "run_sessions": found.run_sessions,
+        "verdict": verdict, "between": interval_values(found.between) if found.paired else None,
         "rounds_to_tell": rounds_to_tell(found, margin) if verdict == SpeedVerdict.CANNOT_TELL else None,
         "notes": [note.text for note in found.notes],
     }
-
-
-def ends(interval: tuple[float, float]) -> tuple[float | None, float | None]:
-    """Return the ends of an interval, or two Nones if it has no upper end."""
-    return interval if isfinite(interval[1]) else (None, None)
 
 
 def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

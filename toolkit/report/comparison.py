@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from math import exp, inf, isfinite
+from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -26,44 +26,30 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.table import common_shifts, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
-from gilscope.toolkit.report.wording import (
-    FROM_SHIFT,
-    first_text,
-    floors_text,
-    ratio_interval_text,
-    ratio_number,
-)
-from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
-from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unjudged
-from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text, percent
+from gilscope.toolkit.report.wording import first_text, floors_text, ratio_number
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Contrast
-    from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
 TWO_RUNS = "between these two runs"   # the scope: two other runs of the same builds may differ by another ratio
 LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
-_SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
-LEAST_SHOWN = 0.001
 MOST_ROWS = 14    # of the table on one screen
 _FIRST = [SpeedVerdict.SLOWER, SpeedVerdict.FASTER, SpeedVerdict.CANNOT_TELL, SpeedVerdict.SAME]
-WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
 
 
 class _Remedy(Enum):
     """The remedies for a comparison without a verdict."""
 
     AA_ARM = auto()
-    BOTH_AGAIN = auto()   # both sides measured in turn
     ROUNDS = auto()
     QUIET = auto()
     SESSIONS = auto()
@@ -86,7 +72,7 @@ class _Need:
     @property
     def text(self) -> str:
         """The entry of the table."""
-        return {_Remedy.AA_ARM: "an A/A arm", _Remedy.BOTH_AGAIN: "--again", _Remedy.ROUNDS: f"{self.rounds} rounds",
+        return {_Remedy.AA_ARM: "an A/A arm", _Remedy.ROUNDS: f"{self.rounds} rounds",
                 _Remedy.QUIET: "less noise", _Remedy.SESSIONS: "more sessions"}[self.remedy]
 
 
@@ -107,7 +93,7 @@ def comparison_document(  # noqa: PLR0913 - the parts of a comparison
         remarks: Further notes below the tables.
     """
     sections: list[Section] = [
-        Heading(title, 1), *(Banner(note.text) for note in (*notes, *shift_notes(contrasts, baseline, sample)))]
+        Heading(title, 1), *(Banner(note.text) for note in notes)]
     seen = dict.fromkeys(remarks)
     seen |= dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
     compared = [each for each in contrasts if each.comparison is not None]
@@ -115,13 +101,11 @@ def comparison_document(  # noqa: PLR0913 - the parts of a comparison
     if compared:
         sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin, again=again))))
         sections += _tables(compared, _titles(baseline, sample), margin)
-    if apart := unpaired_text(contrasts, baseline, sample):
-        seen |= {apart: None}
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
         sections.append(Lines("Not compared", not_compared(missing, contrasts)))
-    sections.append(summary_lines(in_short(contrasts, margin)))
+    sections.append(summary_lines(in_short(contrasts, baseline, sample, margin)))
     return Document(tuple(sections))
 
 
@@ -129,12 +113,12 @@ def comparison_answer(
     title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
     margin: float = MARGIN,
 ) -> Document:
-    """Return the answer of a comparison on one screen: the counts, then the cells that differ, then the others.
+    """Return the answer of a comparison on one screen: the counts, then the cells that differ most, then the others.
 
     The arguments are those of `comparison_document`.
     """
-    by_verdict = [(_FIRST.index(each.comparison.verdict(margin)), each) for each in contrasts if each.comparison]
-    compared = [each for _, each in sorted(by_verdict, key=lambda pair: pair[0])]
+    compared = [each for _, each in sorted(
+        ((_place(each.comparison, margin), each) for each in contrasts if each.comparison), key=lambda pair: pair[0])]
     counts = _counts_text(contrasts, margin)
     sections: list[Section] = [Lines("", (f"{title} (ratio above 1: {sample} is faster): {counts}",))]
     if compared:
@@ -144,12 +128,24 @@ def comparison_answer(
         table = _table("", keys, (), compared[:MOST_ROWS], margin)
         rows = tuple(tuple(replace(entry, marks=()) for entry in row) for row in table.rows)
         sections.append(replace(table, title="", rows=rows, footnotes=()))
-    cautions = [note.text for note in (*shift_notes(contrasts, baseline, sample), *notes)]
+    cautions = [note.text for note in notes]
     left = f"{len(compared) - MOST_ROWS} more cells, " if len(compared) > MOST_ROWS else ""
+    floors = "" if _are_apart(contrasts) else ", noise floors"
     sections.append(Lines("", (
-        *([f"careful: {first_text(cautions)}"] if cautions else []), *filter(None, [lacking_text(contrasts)]),
-        f"{left}times, noise floors, and why cells were not compared: --full")))
+        *([f"careful: {first_text(cautions)}"] if cautions else []),
+        *filter(None, [lacking_text(contrasts), apart_text(contrasts, baseline, sample)]),
+        f"{left}times{floors}, and why cells were not compared: --full")))
     return Document(tuple(sections))
+
+
+def _place(comparison: Comparison, margin: float) -> float:
+    """Return the place of a cell on one screen: by its verdict; of two runs, the one that moved most first."""
+    return _FIRST.index(comparison.verdict(margin)) if comparison.paired else -abs(log(comparison.ratio))
+
+
+def _are_apart(contrasts: Iterable[Contrast]) -> bool:
+    """Return True if the sides were measured in two runs."""
+    return any(each.comparison is not None and not each.comparison.paired for each in contrasts)
 
 
 def verdict_lines(margin: float) -> tuple[str, ...]:
@@ -178,34 +174,25 @@ def _legend(
     yield (f"Ratio: how many times as fast {second} is as {first}, with its 95 % interval: 0.80x takes 1.25 times as "
            "long. It compares robust means over rounds, not these medians: where rounds differ, it is not their "
            "quotient.")
+    if _are_apart(contrasts):
+        return
     yield from verdict_lines(margin)
-    if any(each.comparison and _is_from_shift(each.comparison, margin) for each in contrasts):
-        yield (f"cannot tell {FROM_SHIFT}: it would have a verdict if it were known that the two runs have no common "
-               "shift.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Verdicts use wider intervals, which are printed where no difference is significant: "
-               f"{_family_text(contrasts, again=again)}.")
-    if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
-        yield ("without shift: the ratio over what the other workloads have in common. Faster and slower hold whether "
-               "none or all of the shift is the machine's.")
+               f"{_family_text(len(contrasts), again=again)}.")
     wanted = {need.remedy for each in contrasts if each.comparison and (need := _need(each.comparison, margin))}
-    if _Remedy.BOTH_AGAIN in wanted:
-        yield ("needs --again: both sides measured in turn. What more rounds of either run would add is not known, "
-               "as they would be of another hour.")
-    elif wanted:
+    if wanted:
         yield f"needs: {'; '.join(text for remedy, text in _NEEDS.items() if remedy in wanted)}."
 
 
-def _family_text(contrasts: Sequence[Contrast], *, again: bool) -> str:
+def _family_text(cells: int, *, again: bool) -> str:
     """Return which verdicts hold at once; in the report of a run, the same ratio has the same verdict."""
     if again:
-        return (f"those of the {counted(len(contrasts), 'cell')} of this comparison hold at once with 95 % confidence. "
-                "The report of the run judges more ratios together, so its verdicts may differ")
-    if all(each.comparison is None or each.comparison.paired for each in contrasts):
-        return ("as wide as those of the run's report, which hold for all its cells at once with 95 % confidence. So a "
-                "speed-up or a build ratio has the same verdict in both; a * goes by 5 % for its own set, so a model "
-                "may lack it though no difference is shown here")
-    return "those of all cells hold at once with 95 % confidence"
+        return (f"those of the {counted(cells, 'cell')} of this comparison hold at once with 95 % confidence. The "
+                "report of the run judges more ratios together, so its verdicts may differ")
+    return ("as wide as those of the run's report, which hold for all its cells at once with 95 % confidence. So a "
+            "speed-up or a build ratio has the same verdict in both; a * goes by 5 % for its own set, so a model "
+            "may lack it though no difference is shown here")
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -240,10 +227,9 @@ def _table(
         *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in keys),
         *(Column(title=each) for each in titles), Column(title="ratio"),
     ]
-    remainders = any(_has_remainder(seen) for _, seen in rows)
-    if remainders:
-        columns.append(Column(title="without shift"))
-    columns.append(Column(title="verdict", align="left"))
+    judged = not _are_apart(contrasts)
+    if judged:
+        columns.append(Column(title="verdict", align="left"))
     needs = [_need(seen, margin) for _, seen in rows]
     if any(needs):
         columns.append(Column(title="needs", align="left"))
@@ -254,7 +240,7 @@ def _table(
             *((_time(each.baseline_time, _marks(notes, each.baseline_notes)),
                _time(each.sample_time, _marks(notes, each.sample_notes))) if titles else ()),
             Entry(Interval(seen), _marks(notes, each.lacking_sessions)),
-            *([_remainder(seen)] if remainders else []), Entry(_verdict(seen, margin)),
+            *([Entry(VerdictWord(seen.verdict(margin)))] if judged else []),
             *([Entry(need.text if need else "")] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
@@ -265,27 +251,6 @@ def _table(
 
 def _marks(footnotes: Footnotes, notes: Iterable[Note]) -> tuple[int, ...]:
     return footnotes.marks(note.text for note in notes)
-
-
-def _verdict(comparison: Comparison, margin: float) -> VerdictWord:
-    return VerdictWord(comparison.verdict(margin), from_shift=_is_from_shift(comparison, margin))
-
-
-def _is_from_shift(comparison: Comparison, margin: float) -> bool:
-    """Return True if the cell has no verdict because of the common shift of the two runs alone."""
-    return unjudged(comparison, margin) in _SHIFTED
-
-
-def _has_remainder(comparison: Comparison) -> bool:
-    return comparison.shift is not None and comparison.shift.basis is ShiftBasis.WORKLOADS
-
-
-def _remainder(comparison: Comparison) -> Entry:
-    """Return the ratio without the common shift of the two runs."""
-    shift = comparison.shift
-    if shift is None or not _has_remainder(comparison):
-        return Entry("-")
-    return Entry(ratio_interval_text(shift.ratio, shift.lo, shift.hi))   # its own, not the one that decides
 
 
 def _floor_text(comparisons: Iterable[Comparison]) -> str:
@@ -301,13 +266,11 @@ def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
 
 
 def _need(comparison: Comparison, margin: float) -> _Need | None:
-    """Return the remedy for a verdict of "cannot tell"; None for other verdicts."""
-    if comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
+    """Return the remedy for a verdict of "cannot tell"; None for other verdicts, and for two runs."""
+    if not comparison.paired or comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.floor is None:
         return _Need(_Remedy.AA_ARM)
-    if not comparison.paired:
-        return _Need(_Remedy.BOTH_AGAIN)
     if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
         return _Need(_Remedy.SESSIONS)
     rounds = rounds_to_tell(comparison, margin)
@@ -325,10 +288,19 @@ _KEYS: dict[str, Callable[[Contrast], str]] = {
 }
 
 
-def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> list[str]:
+def in_short(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float = MARGIN) -> list[str]:
     """Return the number of cells with each verdict, and what must be known of some of them."""
     return [_counts_text(contrasts, margin), *filter(None, [lacking_text(contrasts)]),
+            *filter(None, [apart_text(contrasts, baseline, sample)]),
             *([ONE_MORE_LOOK] if _needs_a_look(contrasts, margin) else [])]
+
+
+def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
+    """Return why ratios of two runs have no verdict, and what has one; "" if both sides were measured together."""
+    if not _are_apart(contrasts):
+        return ""
+    return (f"No verdict: the machine may have changed between the runs. `gilscope compare {baseline} {sample} "
+            "--again` measures both in turn, and judges.")
 
 
 def lacking_text(contrasts: Iterable[Contrast]) -> str:
@@ -346,76 +318,18 @@ def _needs_a_look(contrasts: Iterable[Contrast], margin: float) -> bool:
 
 def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:
     """Return "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
-    counts = Counter(each.comparison.verdict(margin) for each in contrasts if each.comparison is not None)
-    missing = len(contrasts) - counts.total()
-    if not counts:
+    seen = [each.comparison for each in contrasts if each.comparison is not None]
+    if not seen:
         return "No cell could be compared."
-    parts = [f"{counts[word]} {word}" for word in (SpeedVerdict.FASTER, SpeedVerdict.SLOWER) if counts[word]]
-    if counts[SpeedVerdict.SAME]:
-        parts.append(f"{counts[SpeedVerdict.SAME]} same (within {margin * 100:g} %)")
-    if counts[SpeedVerdict.CANNOT_TELL]:
-        shifted = sum(_is_from_shift(each.comparison, margin) for each in contrasts if each.comparison is not None)
-        more = f" ({shifted} from a common shift)" if shifted else ""
-        parts.append(f"{counts[SpeedVerdict.CANNOT_TELL]} cannot tell{more}")
-    compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
-    return f"{compared} {missing} not compared." if missing else compared
-
-
-def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> list[Note]:
-    """Return a warning for the common shift of two runs by each clock."""
-    every = list(contrasts)
-    return [Note(text=_shift_text(
-        shift, {_workers(each) for each in every if each.shift == shift}, baseline, sample))
-        for shift in common_shifts(every)]
-
-
-def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sample: str) -> str:
-    """Return the warning: the clock, the workloads and cells that moved, how far, and how to find out why."""
-    clock, ratio = clock_text(shift.clock), ratio_interval_text(shift.ratio, *shift.interval)
-    cells = f"with {list_text(map(str, sorted(workers)))} worker{'' if max(workers) == 1 else 's'}"
-    if shift.basis is ShiftBasis.TYPICAL:
-        names = list_text(each.workload for each in shift.workloads)
-        most = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT)
-        runs, it_has = ("runs", "it has") if len(shift.workloads) == 1 else ("run", "they have")
-        moved = f"{clock}: {names} {cells} {runs} at {ratio} the speed in {sample} that {it_has} in {baseline}"
-        doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
-                 f"runs at {ratio_number(1 / most)}x to {ratio_number(most)}x its speed in the other run (at 95 %, "
-                 f"with a typical standard deviation of {TYPICAL_SHIFT * 100:.0f} %)")
+    if _are_apart(contrasts):
+        said = f"in the median {ratio_number(exp(median(log(each.ratio) for each in seen)))}x"
     else:
-        ends = (shift.workloads[0], shift.workloads[-1])
-        slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
-        how = "most workloads moved the same way, in the median to" if shift.of_most else (
-            "the workloads may have moved together, in the median to")
-        moved = (f"{clock} {cells}: {how} {ratio} the speed in {sample} that they have in {baseline}; "
-                 f"all range from {slowest} to {fastest}")
-        doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
-    return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} --again`"
-
-
-def _cause_text(shift: CommonShift) -> str:
-    """Return possible causes of a shift of all cells; builds that look the same may have been built again."""
-    if shift.same_builds:
-        return "The builds look the same in both runs, so the machine may have changed, or the measured code"
-    return "The machine may have changed, or the builds"
-
-
-def unpaired_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
-    """Return the width lost because two runs were not measured together; "" if they were, or nothing was compared."""
-    halves = [each.half for each in contrasts if each.half is not None and isfinite(each.half)]
-    together = [each.half_together for each in contrasts
-                if each.half_together is not None and isfinite(each.half_together)]
-    if not halves:
-        return ""
-    # Where rounds hardly differ, a pair of processes has no more to say than each by itself.
-    instead = f", where one run with both would have {_half_text(together)}" if (
-        together and median(together) < WORTH_SAYING * median(halves)) else ""
-    return (f"not measured together: intervals of {_half_text(halves)}{instead}; `gilscope compare {baseline} {sample} "
-            "--again` measures both sides again, in turn")
-
-
-def _half_text(halves: Iterable[float]) -> str:
-    """Return the median of half intervals: "±6.0 %"; at least "±0.1 %"."""
-    return f"±{percent(max(median(halves), LEAST_SHOWN), 1)}"
+        counts = Counter(each.verdict(margin) for each in seen)
+        words = {word: str(word) for word in SpeedVerdict} | {SpeedVerdict.SAME: f"same (within {margin * 100:g} %)"}
+        said = ", ".join(f"{counts[word]} {text}" for word, text in words.items() if counts[word])
+    missing = len(contrasts) - len(seen)
+    compared = f"{counted(len(seen), 'cell')} compared: {said}."
+    return f"{compared} {missing} not compared." if missing else compared
 
 
 def not_compared(missing: Iterable[Contrast], contrasts: Iterable[Contrast]) -> tuple[str, ...]:

@@ -38,7 +38,6 @@ class VerdictWord:
     """The verdict of a comparison: "faster", "slower", "same", "cannot tell"."""
 
     word: str
-    from_shift: bool = False   # it cannot be told because of the common shift of two runs
 
 
 @dataclass(frozen=True, slots=True)

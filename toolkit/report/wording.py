@@ -34,7 +34,6 @@ GainForm = Literal["none", "range", "ratio", "spread"]
 
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it, rounded as it is printed, goes without saying
-FROM_SHIFT = "~"      # after a verdict that the common shift of two runs prevents
 ANYTHING = 100.0      # the ratio of the ends of an interval from which it is no information
 SHARP = 2.0     # percentage points: a decimal of a wider interval says nothing
 NARROW = 0.02   # two in the second digit
@@ -59,7 +58,7 @@ def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per ki
         case Interval():
             return interval_text(value.comparison)
         case VerdictWord():
-            return f"{value.word} {FROM_SHIFT}" if value.from_shift else value.word
+            return value.word
         case Inflation():
             return inflation_text(value.comparison)
         case CostValue():

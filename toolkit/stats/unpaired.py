@@ -11,9 +11,9 @@ correlated, those of processes count more.  A run with several sessions has a le
 session takes the place of a round: what sessions do to all arms, to a class, and to an arm by itself is then in the
 interval.
 
-Assumption: the machine was on average the same in both runs, and its rounds differ independently.  Otherwise all arms
-shift together, which the two runs cannot distinguish from a change of all arms; measuring both sides in one run can.
-`common_shift` finds such a shift, and what remains of each ratio.
+Assumption: the machine was on average the same in both runs, and its rounds differ independently.  Otherwise arms
+shift together, which two runs cannot distinguish from a change of all arms; measuring both sides in one run can.  So a
+ratio of two runs has no verdict.
 
 Sources: Welch (1947), "The Generalization of 'Student's' Problem when Several Different Population Variances are
 Involved"; Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components"; for the moderated
@@ -34,7 +34,6 @@ from gilscope.toolkit.stats.log_times import RoundLogs, fit
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import inflation
-from gilscope.toolkit.stats.verdict import not_excluded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,13 +56,13 @@ class RunLevel:
     center: float        # log seconds
     rounds: int
     own: ErrorPart       # the error of its processes, moderated by the group's
-    usual: ErrorPart     # the error of processes by the group alone, equal for all its arms
     machine: ErrorPart   # the error by the effects of rounds
     kept: float          # share of a process's error that remains after the round's effect is removed: 1 - 1 / arms
 
-    def parts(self, own: ErrorPart) -> list[ErrorPart]:
-        """Return the variance components of the level, with `own` or `usual` as the error of its processes."""
-        return [ErrorPart(square=own.square * self.kept, freedom=own.freedom), self.machine]
+    @property
+    def parts(self) -> list[ErrorPart]:
+        """Return the variance components of the level."""
+        return [ErrorPart(square=self.own.square * self.kept, freedom=self.own.freedom), self.machine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,53 +71,21 @@ class UnpairedRatio:
 
     before: RunLevel
     after: RunLevel
-    aa_error: float = 0.0   # the largest A/A difference of either run, as a share: a lower bound of the noise floor
-
-    @property
-    def log(self) -> float:
-        """Return the log of the estimate."""
-        return self.before.center - self.after.center
 
     @property
     def ratio(self) -> float:
         """Return the estimate: 2.0 is twice as fast as in the first run."""
-        return exp(self.log)
+        return exp(self.before.center - self.after.center)
 
     @property
     def rounds(self) -> int:
         """Return the number of rounds of the run with fewer."""
         return min(self.before.rounds, self.after.rounds)
 
-    @property
-    def floor(self) -> float:
-        """Return the noise floor between two such runs, as a share."""
-        half = half_width([*self.before.parts(self.before.usual), *self.after.parts(self.after.usual)], CONFIDENCE)
-        return max(exp(half) - 1, self.aa_error) if half < MOST_LOG else inf
-
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval that covers the truth with `confidence`; 0 and infinity if nothing is known."""
-        half = half_width([*self.before.parts(self.before.own), *self.after.parts(self.after.own)], confidence)
+        half = half_width([*self.before.parts, *self.after.parts], confidence)
         return (self.ratio * exp(-half), self.ratio * exp(half)) if half < MOST_LOG else (0.0, inf)
-
-    def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude."""
-        return not_excluded(self.ratio, self.interval(confidence), self.floor)
-
-    @property
-    def half(self) -> float:
-        """Return the half-width of the 95 % interval, as a share."""
-        return self.interval()[1] / self.ratio - 1
-
-    @property
-    def half_together(self) -> float | None:
-        """Return the half-width if both sides were measured in as many rounds of one run, as a share.
-
-        None if a run has no other arm, so that the effects of the machine and of processes cannot be separated.
-        """
-        if not (self.before.kept and self.after.kept):
-            return None
-        half = half_width([self.before.own, self.after.own], CONFIDENCE)
-        return exp(half) - 1 if half < MOST_LOG else inf
 
 
 def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> RunLevel:
@@ -140,7 +107,6 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         return RunLevel(
             center=_middle([*values.values()], (*sorted(values.values()),)), rounds=len(values), kept=0.0,
             own=ErrorPart(square=square, freedom=len(values) - 1),
-            usual=ErrorPart(square=square, freedom=len(values) - 1),
             machine=ErrorPart(square=square, freedom=len(values) - 1),
         )
     rest = level_fit.residuals[arm]
@@ -156,7 +122,6 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         center=_middle([values[r] - level_fit.shared[r] for r in rest], noise.residuals),
         rounds=len(rest), kept=1 - 1 / arms,
         own=ErrorPart(square=own * times, freedom=freedom),
-        usual=ErrorPart(square=(unlike or noise).spread**2 * times, freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
     )
 
@@ -177,8 +142,8 @@ def mean_level(levels: Sequence[RunLevel]) -> RunLevel:
 
     return RunLevel(
         center=fmean(level.center for level in levels), rounds=sum(level.rounds for level in levels),
-        own=part(lambda level: level.own), usual=part(lambda level: level.usual),
-        machine=part(lambda level: level.machine), kept=min(level.kept for level in levels))
+        own=part(lambda level: level.own), machine=part(lambda level: level.machine),
+        kept=min(level.kept for level in levels))
 
 
 def _middle(values: Sequence[float], errors: tuple[float, ...]) -> float:

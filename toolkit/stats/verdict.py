@@ -30,38 +30,13 @@ class Significance(StrEnum):
     UNKNOWN = "unknown"            # too few rounds, or no noise floor
 
 
-class ShiftBasis(StrEnum):
-    """The basis on which the common shift of two runs is estimated."""
-
-    WORKLOADS = "workloads"   # the movements of the other workloads
-    TYPICAL = "typical"       # a typical difference between runs is allowed for, as one or two workloads moved
-
-
 class Unjudged(StrEnum):
     """Why a comparison has no verdict."""
 
-    SHIFT = "common shift"           # without the common shift of the two runs it would have one
-    FEW_WORKLOADS = "few workloads"  # it would have one if one or two workloads could show the machine's shift
+    TWO_RUNS = "two runs"            # not measured together
     ROUNDS = "rounds"                # too few of them
     NOISE = "noise"                  # neither a difference nor its absence is significant
     UNKNOWN_NOISE = "unknown noise"  # too few processes, or values that do not vary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShiftAllowance:
-    """A ratio without the common shift of two runs."""
-
-    basis: ShiftBasis
-    ratio: float                    # without the shift; with the basis `TYPICAL` nothing is known to take out
-    lo: float                       # of its 95 % interval, in which the uncertainty of the shift is
-    hi: float
-    without: tuple[float, float]    # what would not be excluded if there were no shift
-
-    def inverted(self) -> ShiftAllowance:
-        """Return the same of the inverse ratio."""
-        lo, hi = self.without
-        return replace(self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo),
-                       without=(_inverse(hi), _inverse(lo)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +50,14 @@ class Comparison:
     lo: float
     hi: float
     confidence: float         # achieved, 0..1
-    floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown
+    floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown, as between two runs
     rounds: int
-    paired: bool = True       # False: of two runs, so nobody knows what rounds at another time would add
+    paired: bool = True       # False: of two runs, between which the machine may have changed: it has no verdict
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
     run_sessions: int = 1     # of the run: more than `sessions` if some lack one of the two sides
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
-    # Of two runs: a difference by `verdict_interval` then holds whether none or all of a common shift is the machine's.
-    shift: ShiftAllowance | None = None
 
     @property
     def between(self) -> tuple[float, float]:
@@ -96,8 +69,10 @@ class Comparison:
         """Return the interval to print: the one that decides if nothing is significant, so that it never denies that.
 
         It is then at least as wide as the 95 % interval of this ratio alone, and has 1 in it.  If the noise is unknown,
-        nothing is excluded.
+        nothing is excluded.  A ratio of two runs has its 95 % interval.
         """
+        if not self.paired:
+            return self.lo, self.hi
         match self.significance():
             case Significance.UNKNOWN:
                 return 0.0, inf
@@ -112,11 +87,7 @@ class Comparison:
         lo, hi = self.between
         return replace(
             self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo),
-            verdict_interval=(_inverse(hi), _inverse(lo)), shift=self.shift.inverted() if self.shift else None)
-
-    def without_shift_doubt(self) -> Comparison:
-        """Return the comparison as it would be if the two runs had no common shift."""
-        return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
+            verdict_interval=(_inverse(hi), _inverse(lo)))
 
     @property
     def judgeable(self) -> bool:

@@ -11,7 +11,6 @@ from gilscope.toolkit.commands.output.reports import save_as_text
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import visible_all
-from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.answer import answer_document
@@ -131,14 +130,6 @@ class HostRuns:
                 there = MachineHosts(tuple(host for host, _ in found))
                 yield there, merge_runs(there, found)
 
-    def run_of(self, machine: MachineHosts) -> Run:
-        """Return the rounds of the hosts of a machine.
-
-        Raises:
-            BadFileError: The run of one of them is damaged.
-        """
-        return merge_runs(machine, [(name, load_run(self.folders[name])) for name in machine.hosts])
-
     def merged(self, show: Callable[[Run], Run] = lambda run: run) -> Run:
         """Return the rounds of all hosts, which are on one machine, as the run of that machine.
 
@@ -237,25 +228,3 @@ def finished(runs: HostRuns) -> tuple[Callable[[], Document], Callable[[], Docum
     hosts = runs.measured()
     report = cache(partial(hosts_document, runs.label, hosts, runs.states))
     return report, report, partial(hosts_values, runs.label, hosts, runs.states)
-
-
-def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:
-    """Return the machines of the hosts that two fleets have in common, and notes on the others.
-
-    Hosts that are on one machine in either fleet are on one in both.
-
-    Raises:
-        ToolkitError: They have none.
-    """
-    shared = [name for name in first.folders if name in second.folders]
-    if not shared:
-        raise ToolkitError(f"{first.label} and {second.label} have no host in common: {', '.join(first.folders)}; "
-                           f"{', '.join(second.folders)}")
-    marks = {name: {(side.label, each) for side in (first, second) for each in side.machines if name in each.hosts}
-             for name in shared}
-    notes = [
-        Note(text=f"only in {one.label}: {', '.join(left)}")
-        for one, other in ((first, second), (second, first))
-        if (left := [name for name in one.folders if name not in other.folders])
-    ]
-    return [MachineHosts(names) for names in on_one_machine(marks)], notes

@@ -66,7 +66,7 @@ def hosts_compare_values(by: Mapping[str, Sequence[Contrast]], **more: Any) -> d
     hosts = [host for host, contrasts in by.items() for _ in contrasts]
     for cell, host in zip(values["cells"], hosts, strict=True):
         cell["host"] = host
-    return values | {"shifts": []}   # those of the hosts are in the notes
+    return values
 
 
 def _hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The document of a comparison on several hosts: of two runs of a fleet, or of two builds or models of one run."""
+"""The document of two builds or models on several hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
     Args:
         title: The document's heading.
         ratios: In the order of the rows.
-        hosts: The hosts that both sides have.
+        hosts: The names of the hosts.
         baseline: The side that the ratios are relative to, in words.
         sample: The other side of the ratios, in words.
         notes: Warnings above the tables.

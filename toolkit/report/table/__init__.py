@@ -4,7 +4,6 @@ from gilscope.toolkit.report.table.cell_results import CellResult, Floors, Table
 from gilscope.toolkit.report.table.contrast import (
     Choice,
     Contrast,
-    common_shifts,
     compare_builds,
     compare_models,
     compare_runs,
@@ -30,7 +29,6 @@ __all__ = [
     "TableRow",
     "WorkloadTable",
     "build_tables",
-    "common_shifts",
     "compare_builds",
     "compare_models",
     "compare_runs",

@@ -10,23 +10,15 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_side, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.interim_looks import final_confidence
-from gilscope.toolkit.stats.paired import conclude
-from gilscope.toolkit.stats.ratios import simultaneous
-from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.stats.sample import CONFIDENCE, Summary, summarize
 from gilscope.toolkit.stats.unpaired import UnpairedRatio
-from gilscope.toolkit.units import clock_text
+from gilscope.toolkit.stats.verdict import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.model import Build, Cell, Run
-    from gilscope.toolkit.stats.common_shift import CommonShift, ShiftedRatio
-    from gilscope.toolkit.stats.noise_floor import AACheck
-    from gilscope.toolkit.stats.verdict import Comparison
+    from gilscope.toolkit.model import Cell, Run
 
-DRIFT = Note(text="the rounds of the two runs are not paired: of how the machine differed between them, only a shift "
-                  "that workloads have in common is noticed")
 Choice = Literal["wall", "cpu", "auto"]
 
 
@@ -46,9 +38,6 @@ class Contrast:
     baseline_notes: tuple[Note, ...] = ()  # on the processes of that side, beside its time
     sample_notes: tuple[Note, ...] = ()
     lacking_sessions: tuple[Note, ...] = ()   # beside the ratio, if it lacks sessions: of its run, or of either run
-    half: float | None = None              # half the interval of two separate runs, a share
-    half_together: float | None = None     # the same if one run had measured both; None: not known
-    shift: CommonShift | None = None       # of two separate runs, by `clock`; None: there is none
 
 
 def pick_clock(choice: Choice, workers: int) -> Clock:
@@ -142,78 +131,46 @@ def compare_models(
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 
-def compare_runs(
-    first: Run, second: Run, clock: Choice = "auto", *, names: tuple[str, str] | None = None,
-) -> tuple[Contrast, ...]:
-    """Compare run `second` with run `first`, cell by cell, unpaired: their rounds are not the same.
+def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Compare run `second` with run `first`, cell by cell: ratios with intervals, and no verdicts.
+
+    Rounds of two runs cannot be paired, and what the machine did in between cannot be told from what the code did.
 
     Args:
         first: The baseline run.
         second: The run that is compared with it.
         clock: The clock to compare by.
-        names: The names of the runs in reasons; None: their labels.
     """
-    # The report of one run does without it.
-    from gilscope.toolkit.stats.common_shift import BuildWorkload, common_shift, without_shift  # noqa: PLC0415
-
     left, right = Index(first), Index(second)
-    left_name, right_name = names or (first.label, second.label)
     before, after = (Ratios(index) for index in (left, right))
     shared = {*left.cells()} & {*right.cells()}
-    confidence = simultaneous(len(shared), final_confidence(max(first.looks, second.looks)))
     contrasts = []
-    apart: dict[Clock, dict[int, UnpairedRatio]] = {}   # by place in `contrasts`
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
         if unlike := _unlike_work(left, right, cell):
-            contrasts.append(replace(result, reason=_unlike_text(*unlike, (left_name, right_name))))
+            contrasts.append(replace(result, reason=_unlike_text(*unlike, (first.label, second.label))))
         elif a and b:
-            apart.setdefault(chosen, {})[len(contrasts)] = _unpaired(result, before, after)
-            contrasts.append(_with_side_notes(result, (before, after), (left_name, right_name)))
+            contrasts.append(_with_side_notes(
+                replace(result, comparison=_unpaired(cell, chosen, before, after)), (before, after),
+                (first.label, second.label)))
         elif cell not in shared:
-            only = f"only in {left_name if cell in left.cells() else right_name}"
+            only = f"only in {first.label if cell in left.cells() else second.label}"
             contrasts.append(replace(result, reason=only, short_reason=only))
         else:
             contrasts.append(_without_comparison(
-                result, [(f"in {left_name}", left, cell), (f"in {right_name}", right, cell)]))
-    for by_clock, ratios in apart.items():
-        places = {place: BuildWorkload(workload=contrasts[place].sample.workload, build=contrasts[place].sample.build)
-                  for place in ratios}
-        shift = common_shift(ratios, places, by_clock)
-        if shift is not None:
-            shift = replace(shift, same_builds=_same_builds(first, second, {each.build for each in places.values()}))
-        shifted = without_shift(ratios, places, shift.basis if shift else None, len(shared))
-        sides = (before.by(by_clock), after.by(by_clock))
-        # Use the worse check: a side without A/A arms leaves the ratio unchecked; else the larger widening applies.
-        check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
-        for place, ratio in ratios.items():
-            contrasts[place] = replace(
-                contrasts[place], half=ratio.half, half_together=ratio.half_together, shift=shift,
-                comparison=_unpaired_comparison(ratio, shifted.get(place), check, confidence, by_clock))
+                result, [(f"in {first.label}", left, cell), (f"in {second.label}", right, cell)]))
     return tuple(contrasts)
 
 
-def _same_builds(first: Run, second: Run, labels: Iterable[str]) -> bool:
-    """Return True if the builds called `labels` look the same in both runs; one that was made anew may, too."""
-    before, after = ({build.label: build_identity(build) for build in run.builds} for run in (first, second))
-    return all(label in before and before[label] == after.get(label) for label in labels)
-
-
-def build_identity(build: Build) -> tuple[object, ...]:
-    """Return the common properties of two builds that look the same."""
-    return (build.version, build.revision, build.base_executable, build.compiler, build.opt_level, build.pgo, build.lto,
-            build.debug, build.jit)
-
-
-def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRatio:
+def _unpaired(cell: Cell, clock: Clock, first: Ratios, second: Ratios) -> Comparison:
     """Return the ratio of two runs; both have numbers."""
-    cell, clock = contrast.sample, contrast.clock
-    before, after = (each.level(cell, clock) for each in (first, second))
-    aa_error = max(each.error(group_of(cell), clock, cell.workers) or 0.0 for each in (first, second))
-    return UnpairedRatio(before=before, after=after, aa_error=aa_error)
+    ratio = UnpairedRatio(before=first.level(cell, clock), after=second.level(cell, clock))
+    lo, hi = ratio.interval()
+    return Comparison(ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=None, rounds=ratio.rounds,
+                      paired=False)
 
 
 def _with_side_notes(contrast: Contrast, sides: tuple[Ratios, Ratios], names: tuple[str, str]) -> Contrast:
@@ -223,19 +180,6 @@ def _with_side_notes(contrast: Contrast, sides: tuple[Ratios, Ratios], names: tu
     lacking = tuple(Note(text=f"in {name}: {note.text}") for name, each in zip(names, sides, strict=True)
                     if (note := note_on_side(each, cell, clock)) is not None)
     return replace(contrast, baseline_notes=before, sample_notes=after, lacking_sessions=lacking)
-
-
-def _unpaired_comparison(
-    ratio: UnpairedRatio, shifted: ShiftedRatio | None, check: AACheck, confidence: float, clock: Clock,
-) -> Comparison:
-    """Return the comparison of two runs; its verdict holds whether none or all of a common shift is the machine's."""
-    found = conclude(shifted or ratio, check, confidence, clock=clock_text(clock), notes=(DRIFT,))
-    return replace(found, paired=False, shift=shifted.allowance(confidence) if shifted else None)
-
-
-def common_shifts(contrasts: Iterable[Contrast]) -> tuple[CommonShift, ...]:
-    """Return the common shift of two runs by each clock, where there is one."""
-    return tuple(dict.fromkeys(each.shift for each in contrasts if each.shift is not None))
 
 
 def _time(seconds: Mapping[int, float]) -> Summary | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,6 @@ from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import (
     MARGIN,
     MIN_ROUNDS,
-    ShiftBasis,
     Significance,
     SpeedVerdict,
     Unjudged,
@@ -31,13 +30,12 @@ def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     """Return why a comparison has no verdict, None if it has one."""
     if comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
+    if not comparison.paired:
+        return Unjudged.TWO_RUNS
     if comparison.rounds < MIN_ROUNDS:
         return Unjudged.ROUNDS
     if not comparison.judgeable:
         return Unjudged.UNKNOWN_NOISE
-    without = comparison.without_shift_doubt()
-    if comparison.shift is not None and without.verdict(margin) != SpeedVerdict.CANNOT_TELL:
-        return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
     return Unjudged.NOISE
 
 
@@ -49,8 +47,6 @@ def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
     """Return the rounds that give a verdict with 80 % power, or None if more rounds alone cannot: see `stats`."""
-    if not comparison.paired:   # more rounds of either run would be of another hour
-        return None
     ends = (*comparison.between, comparison.lo, comparison.hi)
     if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval
         return None
@@ -78,7 +74,7 @@ class Gate:
     limit: float                      # a share: slower by more than this fails
     past: tuple[Contrast, ...]        # slower by more: the whole interval, and above the noise floor
     within: tuple[Contrast, ...]      # not slower by more: excluded by the interval and by the floor
-    undecided: tuple[Contrast, ...]   # compared, but the limit is within the noise
+    undecided: tuple[Contrast, ...]   # compared, but the limit is within the noise, or of two separate runs
     one_sided: tuple[Contrast, ...]   # only one side has a number
     empty: tuple[Contrast, ...]       # neither has one, or they are not comparable
 
@@ -86,13 +82,6 @@ class Gate:
     def judged(self) -> int:
         """Return the number of cells that are clearly on one side of the limit."""
         return len(self.past) + len(self.within)
-
-    @property
-    def shifted(self) -> int:
-        """Return how many of `undecided` would be decided if the two runs had no common shift."""
-        without = [replace(each, comparison=each.comparison.without_shift_doubt())
-                   for each in self.undecided if each.comparison is not None and each.comparison.shift is not None]
-        return sum(_place(each, self.limit) != "undecided" for each in without)
 
 
 def gate(contrasts: Sequence[Contrast], limit: float) -> Gate:
