@@ -149,21 +149,6 @@ def test_warnings_say_of_which_run(runs):
     assert any("cells failed" in each for each in texts)
 
 
-def test_older_runs_that_disagree_are_told_first(runs):
-    first, second = runs
-    slower = changed(second, turned)
-    warnings = home_values(runs, KINDS, 0, follow(runs))["warnings"]
-    assert not any("differ significantly" in each["text"] for each in warnings)
-    several = [first, slower]
-    (found,) = [each for each in home_values(several, KINDS, 0, follow(several))["warnings"]
-                if "differ significantly" in each["text"]]
-    # On 3.14 that is 2 and 4 workers of primes (8 are starved, 1 is equal) and 1 and 2 of sleep, if they are clear.
-    assert found["text"].startswith("here: runs differ significantly in ")
-    assert "subinterpreters, N = " in found["text"]
-    assert "since 2026-11-12" in found["text"]
-    assert found["link"] == "history.html"
-
-
 def test_warnings_of_runs_of_one_label_name_the_machine(runs):
     first, second = runs
     there = dataclasses.replace(second, planned=dataclasses.replace(second.planned, host="there"),

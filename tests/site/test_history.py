@@ -8,62 +8,12 @@ from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.page_values import page_values
-from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
+from gilscope.toolkit.site.pages.history import COST, follow, history_values, workload_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
-from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import in_sessions, make_run
 from tests.site.made import Tags, rendered
 
 pytestmark = pytest.mark.newest
-
-
-def seen(ratio, half=0.02, floor=0.01, rounds=8):
-    return Comparison(ratio=ratio, lo=ratio * (1 - half), hi=ratio * (1 + half), confidence=0.95, floor=floor,
-                      rounds=rounds, verdict_interval=(ratio * (1 - 2 * half), ratio * (1 + 2 * half)))
-
-
-@pytest.mark.parametrize(("first", "second", "clear"), [
-    (seen(1.0), seen(1.2), True), (seen(1.2), seen(1.0), True), (seen(1.0), seen(1.07), False),
-    (seen(1.0, half=0.1), seen(1.2), False),   # 0.8 to 1.2 and 1.152 to 1.248 meet
-])
-def test_change_is_what_neither_leaves_open(first, second, clear):
-    assert clear_of(first, second) is clear
-
-
-@dataclasses.dataclass(frozen=True)
-class Fake:
-    known: object
-    table: object
-    build: object
-    ratio: Comparison
-    time: object = None
-    changed_from: object = None
-
-
-def followed(*ratios):
-    return marked([Fake(None, None, None, each) for each in ratios])
-
-
-def changes(*ratios):
-    return [each.changed_from is not None for each in followed(*ratios)]
-
-
-def test_first_result_that_shows_a_change_is_marked_and_those_after_it_are_not():
-    assert changes(seen(1.0), seen(1.02), seen(1.3), seen(1.31), seen(1.0)) == [False, False, True, False, True]
-
-
-def test_slow_drift_is_a_change_once_it_is_clear_of_where_it_began():
-    assert changes(*(seen(1 + i * 0.04) for i in range(5))) == [False, False, False, True, False]
-
-
-def test_change_is_told_against_what_it_is_clear_of_and_not_against_what_drifted_between():
-    found = followed(*(seen(1 + i * 0.04) for i in range(4)))
-    assert found[3].changed_from.ratio == found[0].ratio
-    assert not clear_of(found[2].ratio, found[3].ratio)
-
-
-def test_result_that_allows_no_word_changes_nothing():
-    assert changes(seen(1.0), seen(1.5, floor=None), seen(1.5, rounds=2), seen(1.01)) == [False] * 4
 
 
 def known(number, host="here", **changed):
@@ -99,11 +49,22 @@ def test_other_work_of_one_name_is_another_series(runs):
         2, 1]
 
 
-def test_runs_of_one_truth_show_no_change(runs):
-    values = history_values(runs, follow(runs))
-    assert values["changes"] == []
-    page = rendered("history.html", values | page_values("t", "d"))
-    assert "No widened intervals are disjoint: no change is shown." in page
+def test_runs_far_apart_are_shown_and_not_judged(runs):
+    """As by `gilscope compare`: what the machine did between two runs is in no interval of either."""
+    tables = tuple(dataclasses.replace(table, rows=tuple(dataclasses.replace(row, results=tuple(
+        dataclasses.replace(result, speedup=result.speedup and result.speedup.inverted()) for result in row.results))
+        for row in table.rows)) for table in runs[1].tables)
+    several = [runs[0], dataclasses.replace(runs[1], tables=tables)]
+    series = follow(several)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    found = next(each for each in series if each.group == group and len(each.results) == 2
+                 and each.results[0].ratio.lo > each.results[1].ratio.hi)
+    pages = (rendered("history.html", history_values(several, series) | page_values("t", "d")),
+             rendered("history-workload.html", workload_values(group, several, series, {}) | page_values("t", "d")))
+    assert found.results[0].day != found.results[1].day
+    assert "not judged" in pages[0]
+    assert "are not judged against each other" in pages[1]
+    assert not any("a change" in page or 'class="changed"' in page for page in pages)
 
 
 def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates(runs):

@@ -141,7 +141,7 @@ def _workloads(content: SiteContent) -> Iterator[SitePage]:
         values = workload_values(group, content.runs, content.series, content.files)
         yield SitePage(file=file, template="history-workload.html", values=values,
                        title=f"{values['title']} over versions and dates",
-                       description="Ratios within runs, and where they changed.")
+                       description="Ratios within runs, over versions and dates.")
 
 
 def _fleets(content: SiteContent) -> Iterator[SitePage]:

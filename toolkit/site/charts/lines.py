@@ -22,14 +22,13 @@ STEPS = 24          # of a curve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """A value with its interval; `changed`: it is marked as a change; `clear`: it differs significantly from 1."""
+    """A value with its interval; `clear`: it differs significantly from 1."""
 
     x: float
     y: float
     lo: float
     hi: float
     says: str
-    changed: bool = False
     clear: bool = True
 
 
@@ -77,7 +76,7 @@ def lines(
 def _line(line: ChartLine, across: ChartScale, up: ChartScale, *, bands: bool) -> dict[str, Any]:
     at = [(across.place(p.x), up.place(p.y)) for p in line.points]
     ends = [(up.place(p.lo if p.lo > 0 else up.lo), up.place(p.hi)) for p in line.points]
-    points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "changed": p.changed, "clear": p.clear}
+    points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "clear": p.clear}
               for p, (x, y) in zip(line.points, at, strict=True)]
     both = [(x, lo, hi) for (x, _), (lo, hi) in zip(at, ends, strict=True)]
     area = [(x, hi) for x, _, hi in both] + [(x, lo) for x, lo, _ in reversed(both)]

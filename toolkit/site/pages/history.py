@@ -1,14 +1,13 @@
 """Ratios over versions and dates.
 
 Only ratios within a run are followed, and over the sessions of a run: the state of the machine affects both of their
-sides.  A change is marked if the range of a ratio, its noise floor and the interval of its verdict together, does not
-overlap that of the ratio it is compared with.  Times of different runs are shown and not judged.
+sides.  Runs of different times are shown beside each other and not judged, as by `gilscope compare`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
@@ -47,17 +46,11 @@ class HistoryResult:
     ratio: Comparison
     time: Summary | None      # wall seconds of the sample
     by_session: Mapping[int, Comparison]   # the ratio in each session of the run; {}: there is one
-    changed_from: HistoryResult | None = None   # the result it differs from: the first one of the stretch before it
 
     @property
     def day(self) -> str:
         """Return when the run was started."""
         return self.loaded.run.started[:10]
-
-    @property
-    def changed(self) -> bool:
-        """Return True if it is a significant change."""
-        return self.changed_from is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +80,7 @@ class HistorySeries:
 
 
 def follow(runs: Sequence[LoadedRun]) -> list[HistorySeries]:
-    """Return every ratio that some run has, each with its results and changes.
+    """Return every ratio that some run has, each with its results.
 
     Args:
         runs: All runs, the oldest first.  Results count as of one series where the work was the same.
@@ -98,7 +91,7 @@ def follow(runs: Sequence[LoadedRun]) -> list[HistorySeries]:
             for key, result in _results(each, table):
                 found.setdefault((each.host, group_of(table), _work(each), *key), []).append(result)
     return [HistorySeries(host=host, group=group, of_builds=of_builds, model=model, workers=workers, build=build,
-                          against=against, results=marked(results))
+                          against=against, results=tuple(results))
             for (host, group, _, of_builds, model, workers, build, against), results in found.items()]
 
 
@@ -126,24 +119,6 @@ def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[_SeriesK
                 time=each.sample_time, by_session=each.by_session)
 
 
-def marked(results: Sequence[HistoryResult]) -> tuple[HistoryResult, ...]:
-    """Return results with those marked that are clear of the one that begins their stretch, which they end."""
-    found: list[HistoryResult] = []
-    stretch: HistoryResult | None = None   # its first result
-    for each in results:
-        begins = each.ratio.judgeable and (stretch is None or clear_of(stretch.ratio, each.ratio))
-        found.append(replace(each, changed_from=stretch) if begins else each)
-        if begins:
-            stretch = each
-    return tuple(found)
-
-
-def clear_of(first: Comparison, second: Comparison) -> bool:
-    """Return True if the intervals of two ratios do not overlap."""
-    (lo, hi), (least, most) = first.between, second.between
-    return hi < least or most < lo
-
-
 def workload_pages(runs: Sequence[LoadedRun]) -> dict[Group, str]:
     """Return the file of each workload's page."""
     files: dict[Group, str] = {}
@@ -157,11 +132,10 @@ def workload_pages(runs: Sequence[LoadedRun]) -> dict[Group, str]:
 
 
 def history_values(runs: Sequence[LoadedRun], series: Sequence[HistorySeries]) -> dict[str, Any]:
-    """Return the values of `history.html` but those around it: what changed, and where each workload is."""
+    """Return the values of `history.html` but those around it: where each workload is."""
     files = workload_pages(runs)
     return shown({
         "stopping": _stopping(runs, series),
-        "changes": [_change(each, at) for each in series for at, result in enumerate(each.results) if result.changed],
         "followed": f"{counted(len(series), 'ratio')} of {counted(len([each for each in runs if each.tables]), 'run')} "
                     f"{inflect(len(series), 'is', 'are')}",
         "workloads": [{"title": title_text(table), "link": files[group], **_extent(group, series)}
@@ -182,24 +156,7 @@ def _tables(runs: Sequence[LoadedRun]) -> dict[Group, WorkloadTable]:
 def _extent(group: Group, series: Sequence[HistorySeries]) -> dict[str, Any]:
     results = [result for each in series if each.group == group for result in each.results]
     return {"runs": len({result.loaded.id for result in results}),
-            "builds": ", ".join(in_order(result.build for result in results)),
-            "changes": sum(result.changed for result in results)}
-
-
-def change_text(series: HistorySeries, at: int) -> str:
-    """Return the change at the result `at`, as a sentence without its full stop."""
-    now = series.results[at]
-    if now.changed_from is None:
-        raise AssertionError("what is no change has nothing that it is clear of")
-    before = now.changed_from
-    return (f"{title_text(now.table)}: {series.name}: {interval_text(now.ratio)} since {now.day}, "
-            f"{interval_text(before.ratio)} on {before.day}")
-
-
-def _change(series: HistorySeries, at: int) -> dict[str, Any]:
-    now = series.results[at]
-    return {"text": change_text(series, at), "host": series.host,
-            "label": now.loaded.run.label, "link": now.loaded.page, "version": f"CPython {now.build.version}"}
+            "builds": ", ".join(in_order(result.build for result in results))}
 
 
 def workload_values(
@@ -306,10 +263,9 @@ def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
 
 def _over_dates(series: HistorySeries, at: Mapping[str, float]) -> ChartLine:
     points = tuple(
-        ChartPoint(x=at[each.loaded.id], y=each.ratio.ratio, lo=each.ratio.between[0], hi=each.ratio.between[1],
-                   changed=each.changed, clear=is_clear(each.ratio),
-                   says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}"
-                   + (", a change" if each.changed else ""))
+        ChartPoint(x=at[each.loaded.id], y=each.ratio.ratio, lo=each.ratio.lo, hi=each.ratio.hi,
+                   clear=is_clear(each.ratio),
+                   says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}")
         for each in series.results if each.loaded.id in at)
     return ChartLine(model=series.mark, name=series.name, points=points)
 
@@ -341,6 +297,6 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio},
         "verdict": result.ratio.verdict(),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
-        "changed": result.changed, "sessions": result.ratio.sessions, "file": files.get(series.build),
+        "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,
     }

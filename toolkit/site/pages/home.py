@@ -16,7 +16,6 @@ from gilscope.toolkit.report.wording import beside, gain_text, or_text
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
-from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of, run_title
 from gilscope.toolkit.site.style import legend, shapes
@@ -63,7 +62,7 @@ def home_values(
     return shown({
         "warnings": [
             *_lost(lost, "run"), *_lost(lost_answers, "answer"),
-            *_warnings(known), *_disagreements(series)],
+            *_warnings(known)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -92,24 +91,6 @@ def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
                 yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
-
-
-def _disagreements(series: Sequence[HistorySeries]) -> Iterator[dict[str, str]]:
-    """Yield for each machine the number of ratios in which its runs differ: the page shows only the newest."""
-    followed: dict[str, list[HistorySeries]] = {}
-    for each in series:
-        followed.setdefault(each.host, []).append(each)
-    for host, found in followed.items():
-        several = [each for each in found if len(each.results) > 1]
-        changed = [each for each in several if any(result.changed for result in each.results)]
-        if changed:
-            newest = max(changed, key=lambda each: next(
-                result.loaded.run.started for result in reversed(each.results) if result.changed))
-            at = max(i for i, result in enumerate(newest.results) if result.changed)
-            yield {"text": f"{host}: runs differ significantly in {len(changed)} of "
-                           f"{counted(len(several), 'ratio')} that several of them have; the newest is shown. "
-                           f"{change_text(newest, at)}.",
-                   "link": "history.html"}
 
 
 def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
