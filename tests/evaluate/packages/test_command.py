@@ -110,6 +110,8 @@ def test_offline_reads_the_lock_and_gives_no_verdict(one_build, tmp_path, capsys
     assert main(["doctor", "--offline", "thing"]) == 0
     shown = capsys.readouterr().out
     assert "metadata only, not a verdict" in shown
+    assert shown.splitlines()[3].startswith("  A wheel for a build may still turn its GIL on")
+    assert "0 more" not in shown
     assert f"thing on {one_build.label}: pure Python, although 1 wheel " in shown
 
 

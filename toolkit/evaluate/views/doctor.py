@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version, refusals, why
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted, few
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,11 +56,13 @@ def metadata(lock: str, offers: Mapping[str, Sequence[WheelChoice]]) -> Document
     notes = tuple(f"{each.name} on {label}: {each.note}"
                   + (f"; needed by {few(each.needed_by)}" if each.needed_by else "")
                   for label, found in offers.items() for each in found if each.note)
+    pure = len(by_name) - len(rows)
     unknown = ("A wheel for a build may still turn its GIL on or leave out its C code: `gilscope doctor` without "
                "--offline installs and asks.")
     return Document((
         Heading(f"doctor: {lock} (metadata only, not a verdict)", 1), Lines("", (unknown,)),
-        Table(title="", columns=columns, rows=rows), Lines("", (f"{len(by_name) - len(rows)} more are pure Python.",)),
+        Table(title="", columns=columns, rows=rows),
+        *((Lines("", (f"{pure} more {inflect(pure, 'is', 'are')} pure Python.",)),) if pure else ()),
         *((Lines("Notes", notes),) if notes else ())))
 
 
