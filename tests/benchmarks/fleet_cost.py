@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import psutil
@@ -46,13 +46,12 @@ def main() -> None:
         subprocess.run([*command, "--label", "alone"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         alone = load_run(folder / DEFAULT_RESULTS / "alone")
         for host in sorted((folder / DEFAULT_RESULTS / "fleet").glob("host-*")):
-            contrasts = compare_runs(alone, load_run(host))
-            told = Counter("none" if each.comparison is None else each.comparison.significance() for each in contrasts)
-            print(f"{host.name} against none: {', '.join(f'{count} {word}' for word, count in told.items())}")
-            for each in contrasts:
-                if each.comparison is not None and each.comparison.significance() in {"faster", "slower"}:
-                    print(f"  {each.sample.build} {each.sample.name}: {each.comparison.ratio:.3f}x "
-                          f"[{each.comparison.lo:.3f}, {each.comparison.hi:.3f}]")
+            compared = [(each.sample, each.comparison) for each in compare_runs(alone, load_run(host))
+                        if each.comparison is not None]
+            outside = [(cell, seen) for cell, seen in compared if not seen.lo <= 1 <= seen.hi]
+            print(f"{host.name} against none: 1 is outside of {len(outside)} of {len(compared)} intervals")
+            for cell, seen in outside:
+                print(f"  {cell.build} {cell.name}: {seen.ratio:.3f}x [{seen.lo:.3f}, {seen.hi:.3f}]")
 
 
 def watched(command: list[str], folder: Path) -> tuple[float, dict[str, float]]:
