@@ -35,7 +35,7 @@ from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, Samp
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
+from gilscope.toolkit.stats.noise import Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
@@ -80,10 +80,10 @@ def table(draw: random.Random, kind: str, rounds: int, cells: int) -> Iterator[t
         yield group(draw, kind, rounds, effects), effects
 
 
-def compared(groups: Iterable[tuple[RoundLogs[int], list[float]]], seed: int) -> list[Truth]:
+def compared(groups: Iterable[tuple[RoundLogs[int], list[float]]]) -> list[Truth]:
     """Return every arm against arm 0 of its group."""
     found = [*groups]
-    noises = pool_noise({k: logs for k, (logs, _) in enumerate(found)}, seed=seed)
+    noises = pool_noise({k: logs for k, (logs, _) in enumerate(found)})
     return [
         Truth(ratio=compare(logs, noises[k], 0, arm), effect=effect)
         for k, (logs, effects) in enumerate(found) for arm, effect in enumerate(effects) if arm
@@ -117,7 +117,7 @@ def intervals(tables: int) -> Iterator[Row]:
     for kind in KINDS:
         for rounds in (4, 6, 12):
             draw = random.Random(f"intervals {kind} {rounds}")
-            yield row([compared(table(draw, kind, rounds, 84), k) for k in range(tables)], kind=kind, rounds=rounds)
+            yield row([compared(table(draw, kind, rounds, 84)) for _ in range(tables)], kind=kind, rounds=rounds)
 
 
 def few_cells(tables: int) -> Iterator[Row]:
@@ -126,7 +126,7 @@ def few_cells(tables: int) -> Iterator[Row]:
         for kind in KINDS:
             for rounds in (4, 8):
                 draw = random.Random(f"few {cells} {kind} {rounds}")
-                made = [compared(table(draw, kind, rounds, cells), k) for k in range(tables * 84 // cells // 2)]
+                made = [compared(table(draw, kind, rounds, cells)) for _ in range(tables * 84 // cells // 2)]
                 yield row(made, cells=cells, kind=kind, rounds=rounds)
 
 
@@ -135,11 +135,11 @@ def stopping(tables: int) -> Iterator[Row]:
     for kind in KINDS:
         draw = random.Random(f"stopping {kind}")
         made, held = [], []
-        for k in range(tables):
+        for _ in range(tables):
             groups = stopped([*table(draw, kind, LAST, 84)])
-            made.append(compared(groups, k))
+            made.append(compared(groups))
             for logs, effects in groups:
-                found = best(logs, pool_noise({0: logs}, draws=0)[0], [*logs.levels], final_confidence(len(LOOKS)))
+                found = best(logs, pool_noise({0: logs})[0], [*logs.levels], final_confidence(len(LOOKS)))
                 held.append(max(range(len(effects)), key=effects.__getitem__) in found)
         rounds = fmean(truth.ratio.rounds for each in made for truth in each)
         yield row(made, looks=len(LOOKS), kind=kind, rounds=f"{rounds:.1f}") | {"hold_the_best": fmean(held)}
@@ -175,12 +175,12 @@ def in_turn(tables: int) -> Iterator[Row]:
         for rounds in (4, 8):
             draw = random.Random(f"passes {kind} {rounds}")
             made = []
-            for k in range(max(tables // 2, 1)):
+            for _ in range(max(tables // 2, 1)):
                 groups = []
                 for _ in range(4):
                     effects = effects_of(draw, 12)
                     groups.append((of_passes(passes(draw, rounds, effects, kind=kind)), effects))
-                made.append(compared(groups, k))
+                made.append(compared(groups))
             yield row(made, kind=kind, rounds=rounds)
 
 
@@ -190,9 +190,9 @@ def power(tables: int) -> Iterator[Row]:
         for rounds in (4, 6, 12):
             draw = random.Random(f"power {kind} {rounds}")
             words: list[tuple[str, str]] = []
-            for k in range(max(tables // 4, 1)):
+            for _ in range(max(tables // 4, 1)):
                 effects = [0.0, *((0.0296, 0.4)[arm % 2] for arm in range(1, 21))]
-                made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)], k)
+                made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)])
                 told = verdicts({n: truth.ratio for n, truth in enumerate(made)})
                 words += [(told[n], judge_ratio(truth.ratio, 0.95))
                           for n, truth in enumerate(made) if truth.effect < 0.1]
@@ -210,12 +210,10 @@ def sets(tables: int) -> Iterator[Row]:
         for rounds in (4, 6, 12):
             draw = random.Random(f"best {kind} {rounds}")
             held, count = [], []
-            for k in range(tables * 4):
+            for _ in range(tables * 4):
                 effects = [0.0, 0.6, 0.59, 0.58, 0.55, 0.5, *(draw.uniform(0, 0.4) for _ in range(6))]
                 logs = group(draw, kind, rounds, effects)
-                noise = pool_noise({0: logs}, seed=k)[0] if k % 8 == 0 else replace(
-                    pool_noise({0: logs}, draws=0)[0], draws=DRAWS // 4, seed=k)
-                found = best(logs, noise, [*logs.levels])
+                found = best(logs, pool_noise({0: logs})[0], [*logs.levels])
                 held.append(1 in found)
                 count.append(len(found))
             yield {"kind": kind, "rounds": rounds, "sets": len(held), "hold_the_best": fmean(held),
@@ -233,7 +231,7 @@ def two(tables: int) -> Iterator[Row]:
                     for _ in range(max(tables * 10 // arms, 1)):
                         effects = effects_of(draw, arms)
                         runs = two_runs(draw, kind, rounds, effects, step)
-                        noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
+                        noises = [pool_noise({0: logs})[0] for logs in runs]
                         for arm, effect in enumerate(effects):
                             pairs = zip(runs, noises, strict=True)
                             before, after = (run_level(logs, noise, arm) for logs, noise in pairs)
@@ -298,9 +296,9 @@ def twins(tables: int) -> Iterator[Row]:
         for times in (1.0, 2.0):
             draw = random.Random(f"twins {kind} {times}")
             checks = []
-            for k in range(tables):
+            for _ in range(tables):
                 groups = {g: group(draw, kind, 6, [0.0] * 12) for g in range(4)}
-                noises: dict[int, Noise] = pool_noise(groups, seed=k)
+                noises: dict[int, Noise] = pool_noise(groups)
                 ratios = [compare(groups[g], noises[g], one, one + 1) for g in groups for one in (0, 2)]
                 checks.append(check_aa_pairs([replace(each, center=each.center * times) for each in ratios]))
             yield {"kind": kind, "times": times, "checks": len(checks),

@@ -11,7 +11,7 @@ each kind, after so many rounds and with interim looks at 4, 6, 8 and 11 of 12 r
 - how often a true 3 % and a true 10 % are called faster
 - how often the set of the fastest contains the truly fastest arm
 - the share of tables whose intervals the A/A arms widen, and the median half-width of the intervals
-- the share of tables to which serial correlation is applied, and the same of what disturbs arms with several workers
+- the share of tables to which serial correlation is applied
 - of the cells with a true 10 %: bias and coverage by the number of rounds after which they were clear
 
     python -m tests.benchmarks.hostile_noise [--tables 60] [--kinds normal,wild] [--modes 4,stop]
@@ -33,6 +33,7 @@ from tests.benchmarks.coverage import cut
 from tests.stats.matrix import (
     AA_PAIRS,
     BUILDS,
+    CLASSES,
     DISTURBANCES,
     EFFECTS,
     FASTER,
@@ -41,7 +42,6 @@ from tests.stats.matrix import (
     SLOWER_BUILD,
     STRIDE,
     TREATMENTS,
-    WORKER_CLASSES,
     disturbed_group,
 )
 
@@ -67,19 +67,17 @@ class Tally:
     widened: list[bool] = field(default_factory=list)
     halves: list[float] = field(default_factory=list)
     correlated: list[bool] = field(default_factory=list)     # serial correlation is applied
-    lasting: list[bool] = field(default_factory=list)        # disturbances of a class count as lasting
     processes: list[int] = field(default_factory=list)       # measured for a table
     stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by the rounds it took: bias, coverage
 
 
 def stop_early(
-    table: dict[int, RoundLogs[int]], draws: int, every: int,
+    table: dict[int, RoundLogs[int]], every: int,
 ) -> tuple[dict[int, RoundLogs[int]], dict[tuple[int, tuple[int, int]], int]]:
     """Return what a run measures that gives most rounds to open cells, with their baselines and A/A arms.
 
     Args:
         table: All rounds of all arms.
-        draws: Of the bootstrap, at the looks.
         every: Clear cells take part in every such round; 0: in none.
 
     Returns:
@@ -99,8 +97,8 @@ def stop_early(
                 taken[group, arm].add(number)
         seen = {group: cut(logs, {arm: taken[group, arm] for arm in EFFECTS}) for group, logs in table.items()}
         if number + 1 in LOOKS:
-            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), classes=WORKER_CLASSES,
-                                      treatments=TREATMENTS, draws=draws, seed=1)
+            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), classes=CLASSES,
+                                      treatments=TREATMENTS)
             ratios = {(group, pair): compare(seen[group], noises[group], *pair)
                       for group in table for pair in [*PAIRS, SERIAL_ARMS]}
             open_cells = {key for key in open_pairs(ratios) if key[1] != SERIAL_ARMS}
@@ -115,7 +113,7 @@ def is_false(word: str, effect: float) -> bool:
         word == "same" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
-def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, every: int) -> Tally:
+def simulate(name: str, mode: str, *, tables: int, workloads: int, every: int) -> Tally:
     """Return the tally of so many tables; `mode` is a number of rounds or "stop"."""
     tally = Tally()
     family = final_confidence(len(LOOKS) if mode == "stop" else 0)
@@ -125,14 +123,13 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, e
         drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(workloads)}
         full = {group: each.logs for group, each in drawn.items()}
         if mode == "stop":
-            table, clear_after = stop_early(full, draws, every)
+            table, clear_after = stop_early(full, every)
         else:
             table, clear_after = {group: cut(logs, {arm: set(range(int(mode))) for arm in EFFECTS})
                                   for group, logs in full.items()}, {}
         tally.processes.append(sum(len(rounds) for logs in table.values() for rounds in logs.levels.values()))
         noises, check = checked_noise(
-            table, dict.fromkeys(table, AA_PAIRS), classes=WORKER_CLASSES, treatments=TREATMENTS,
-            draws=draws, seed=seed)
+            table, dict.fromkeys(table, AA_PAIRS), classes=CLASSES, treatments=TREATMENTS)
         false = 0
         for group, logs in table.items():
             for baseline, arm in [*PAIRS, SERIAL_ARMS]:
@@ -152,7 +149,6 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, e
         tally.false_tables.append(false > 0)
         tally.widened.append(check.widening > 1)
         tally.correlated.append(noises[0].correlation.applied > 0)
-        tally.lasting.append(any(noise.class_rounds.correlation.applied for noise in noises.values()))
     return tally
 
 
@@ -177,22 +173,21 @@ def main() -> None:
                         help=f"of {', '.join(DISTURBANCES)}".replace("%", "%%"))
     parser.add_argument("--modes", default="4,stop", help="numbers of rounds, and stop for interim looks")
     parser.add_argument("--workloads", type=int, default=WORKLOADS, help=f"of a table (default: {WORKLOADS})")
-    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap; 0: Student's t (default: 1000)")
     parser.add_argument("--every", type=int, default=EVERY,
                         help=f"clear cells take part in every such round, 0: in none (default: {EVERY})")
     args = parser.parse_args()
     print(f"{'noise':20}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'builds':>8}{'false tables':>14}{'3 %':>7}"
-          f"{'10 %':>7}{'best':>7}{'widened':>9}{'serial':>8}{'lasting':>9}{'half':>8}"
+          f"{'10 %':>7}{'best':>7}{'widened':>9}{'serial':>8}{'half':>8}"
           f"{'processes':>11}")
     for name in args.kinds.split(","):
         for mode in args.modes.split(","):
             tally = simulate(
-                name, mode, tables=args.tables, workloads=args.workloads, draws=args.draws, every=args.every)
+                name, mode, tables=args.tables, workloads=args.workloads, every=args.every)
             disturbed = f"{fmean(tally.disturbed):.3f}" if tally.disturbed else "-"
             small, large = (fmean(words) for words in tally.words.values())
             print(f"{name:20}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.builds):8.3f}"
                   f"{fmean(tally.false_tables):14.0%}{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}"
-                  f"{fmean(tally.widened):9.0%}{fmean(tally.correlated):8.0%}{fmean(tally.lasting):9.0%}"
+                  f"{fmean(tally.widened):9.0%}{fmean(tally.correlated):8.0%}"
                   f"{median(tally.halves):8.2%}"
                   f"{fmean(tally.processes):11.0f}", flush=True)
             if mode == "stop":

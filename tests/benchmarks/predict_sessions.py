@@ -4,7 +4,7 @@ For each session, the ratios of all cells to their baselines (wall time) and of 
 predicted from the other sessions, by two intervals of 95 %:
 
 - *rounds*: by the errors of the rounds alone, as if sessions did not differ
-- *sessions*: with the variance between sessions in addition, estimated from the others, of which there must be three
+- *sessions*: by the differences of the other sessions, of which there must be three
 
 Prints how many ratios are inside, and the joint shift of the session: the mean difference of all speed-ups of several
 workers, and of all ratios between builds, from the mean of the other sessions.  Then, how far the time of one cell
@@ -25,19 +25,14 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.session_spread import SessionSpread
-from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.sessions import SessionRatio
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.store import load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.observations import Clock
-    from gilscope.toolkit.stats.ratios import Ratio
-    from gilscope.toolkit.stats.sessions import OwnDeviation
 
     Pair = tuple[Cell, Cell]   # the baseline first
 
@@ -52,36 +47,32 @@ class Prediction:
     sessions: float | None  # with the variance between sessions; None: too few other sessions
 
 
-def predict(ratios: Ratios, session: int, pairs: Iterable[Pair], clock: Clock) -> Iterator[Prediction]:
-    """Yield a prediction for each pair that this session and another one have."""
-    numbers, spread = ratios.by(clock), ratios.spread(clock)
-    others = SessionSpread(ratios.index.run, {
-        group: {number: logs for number, logs in sessions.items() if number != session}
-        for group, sessions in numbers.sessions.items()}, numbers.noises)
-    for pair in pairs:
-        measured = spread.parts(*pair).get(session)
-        predicted = others.ratio(*pair, CONFIDENCE)
-        if measured is not None and predicted is not None:
-            rounds = sqrt(measured.half() ** 2 + SessionRatio(parts=predicted.parts).half() ** 2)
-            yield Prediction(pair=pair, off=measured.center - predicted.center, rounds=rounds,
-                             sessions=None if predicted.own is None else _with_sessions(
-                                 predicted, measured, predicted.own, rounds))
+def of_sessions(run: Run, sessions: Collection[int]) -> Ratios:
+    """Return the ratios of a run that has these sessions alone."""
+    return Ratios(Index(replace(run, measurements=tuple(
+        replace(each, observations=tuple(one for one in each.observations if one.session in sessions))
+        for each in run.measurements))))
 
 
-def _with_sessions(predicted: SessionRatio, measured: Ratio, own: OwnDeviation, rounds: float) -> float:
-    """Return the half-width of the prediction interval: every part of one more session, and of the others' mean."""
-    times = 1 + 1 / predicted.sessions
-    errors = [measured.error**2, *((each.error / predicted.sessions) ** 2 for each in predicted.parts)]
-    freedoms = [each.noise.freedom(each.rounds) for each in (measured, *predicted.parts)]
-    within = sum(errors)
-    square = within + own.variance * times
-    # Satterthwaite's: the variance of a variance of f degrees of freedom is 2 / f of its square.
-    doubt = own.uncertainty * times**2 + sum(2 * error**2 / free for error, free in zip(errors, freedoms, strict=True))
-    wider = rounds / (t_quantile(CONFIDENCE, within**2 / sum(
-        error**2 / free for error, free in zip(errors, freedoms, strict=True))) * sqrt(within))
-    alone = wider * t_quantile(CONFIDENCE, 2 * square**2 / doubt) * sqrt(square)
-    joint = sum(t_quantile(CONFIDENCE, each.freedom) ** 2 * each.variance * times for each in predicted.shifts)
-    return max(sqrt(alone**2 + joint), rounds)
+def predict(run: Run, pairs: Mapping[Clock, Iterable[Pair]]) -> Iterator[tuple[Clock, int, Prediction]]:
+    """Yield a prediction for each pair and session that this session and another one have, with its clock."""
+    numbers = range(1, len(run.sessions) + 1)
+    alone = {session: of_sessions(run, {session}) for session in numbers}
+    for session in numbers:
+        others = of_sessions(run, {*numbers} - {session})
+        for clock, wanted in pairs.items():
+            for pair in wanted:
+                each = {number: found for number, ratios in alone.items()
+                        if (found := ratios.ratio(*pair, clock)) is not None}
+                measured = each.pop(session, None)
+                predicted = others.ratio(*pair, clock)
+                if measured is None or predicted is None:
+                    continue
+                errors = [measured.half() ** 2, *((one.half() / len(each)) ** 2 for one in each.values())]
+                # The mean of n sessions has the variance of one over n; its difference to another has both.
+                wide = predicted.half() * sqrt(len(each) + 1) if len(each) >= FEWEST else None
+                yield clock, session, Prediction(
+                    pair=pair, off=measured.center - predicted.center, rounds=sqrt(sum(errors)), sessions=wide)
 
 
 def pairs_of(run: Run) -> dict[Clock, list[Pair]]:
@@ -121,20 +112,23 @@ def _by_session(index: Index, cell: Cell, clock: Clock) -> Mapping[int, list[flo
 
 def report(name: str, run: Run) -> Mapping[Clock, list[Prediction]]:
     """Print the table of a run, and return all predictions."""
-    ratios = Ratios(Index(run))
     every: dict[Clock, list[Prediction]] = {}
     print(f"{name}: {len(run.sessions)} sessions")
     print(f"{'session':42}{'rounds':>12}{'sessions':>12}{'joint shift':>12}")
-    for clock, pairs in pairs_of(run).items():
+    pairs = pairs_of(run)
+    found: dict[tuple[Clock, int], list[Prediction]] = {}
+    for clock, number, prediction in predict(run, pairs):
+        found.setdefault((clock, number), []).append(prediction)
+        every.setdefault(clock, []).append(prediction)
+    for clock in pairs:
         kind = "speed-ups" if clock == "wall" else "builds, CPU"
         for number, session in enumerate(run.sessions, 1):
-            if found := [*predict(ratios, number, pairs, clock)]:
-                every.setdefault(clock, []).extend(found)
-                print(_line(f"{session.started[:16].replace('T', ' ')}  {kind}", found))
+            if (clock, number) in found:
+                print(_line(f"{session.started[:16].replace('T', ' ')}  {kind}", found[clock, number]))
         if clock in every:
             print(_line(f"all  {kind}", every[clock]))
-    for clock in pairs_of(run):
-        if spreads := spread_of_times(ratios.index, clock):
+    for clock in pairs:
+        if spreads := spread_of_times(Index(run), clock):
             print(f"{clock} time of a cell with one worker, slowest session over fastest: median "
                   f"{median(spreads):+.1%}, largest {max(spreads):+.1%}, of {len(spreads)}")
     return every

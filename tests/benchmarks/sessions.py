@@ -20,20 +20,12 @@ from dataclasses import dataclass, field
 from math import log, log1p
 from statistics import fmean
 
-from gilscope.toolkit.stats.best import best_of
+from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import DRAWS
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous
-from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.sessions import (
-    FEWEST,
-    SessionRatio,
-    confidences,
-    joint_shift,
-    own_deviation,
-    recheck_noise,
-)
+from gilscope.toolkit.stats.pair_kinds import ArmClass
+from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
+from gilscope.toolkit.stats.sessions import FEWEST, levels_of_sessions
 from tests.benchmarks.hostile_noise import is_false
 from tests.stats.matrix import SESSION_KINDS, session_levels
 
@@ -48,6 +40,8 @@ SPEEDUPS = [(STRIDE * build, STRIDE * build + arm) for build in (0, 1) for arm i
 AA_PAIRS = [(STRIDE * build + first, STRIDE * build + second) for build in (0, 1) for first, second in ((0, 7), (6, 8))]
 SERIAL_ARMS = (0, STRIDE)
 SEVERAL_WORKERS = frozenset(EFFECTS) - {STRIDE * build + arm for build in (0, 1) for arm in (0, 7)}
+CLASSES = {arm: ArmClass(workers=arm in SEVERAL_WORKERS, build=arm // STRIDE) for arm in EFFECTS}
+TREATMENTS = {arm: (arm // STRIDE, {7: 0, 8: 6}.get(arm % STRIDE, arm % STRIDE)) for arm in EFFECTS}
 JUDGED = 56   # verdicts of a report: 48 pairs, and the cost of one thread and the best models for each workload
 
 
@@ -62,61 +56,33 @@ class Tally:
     best: list[bool] = field(default_factory=list)
 
 
-def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS) -> None:
+def table(kind: str, sessions: int, seed: int, tally: Tally) -> None:
     """Simulate one table and count."""
     draw = random.Random(f"{kind} {seed}")
     levels = session_levels(draw, kind, [EFFECTS] * WORKLOADS, SEVERAL_WORKERS, sessions=sessions, rounds=ROUNDS)
     groups = {g: [RoundLogs(levels=each) for each in of_sessions] for g, of_sessions in enumerate(levels)}
-    arms = {g: RoundLogs(levels={(arm, s): rounds for s, logs in enumerate(several)
-                                 for arm, rounds in logs.levels.items()}) for g, several in groups.items()}
-    twins = {g: [((a, s), (b, s)) for s in range(sessions) for a, b in AA_PAIRS] for g in groups}
-    names = [arm for logs in arms.values() for arm in logs.levels]
-    noises, _ = checked_noise(
-        arms, twins, draws=draws, seed=seed,
-        classes={arm: "several" if arm[0] in SEVERAL_WORKERS else "one" for arm in names},
-        treatments={arm: (arm[0] // STRIDE, {7: 0, 8: 6}.get(arm[0] % STRIDE, arm[0] % STRIDE)) for arm in names})
-
-    def by_session(g: int, pair: tuple[int, int]) -> dict[int, Ratio]:
-        return {s: compare(logs, noises[g], *pair) for s, logs in enumerate(groups[g])}
-
     if sessions >= FEWEST:
-        speedups = {((g, pair[0]), (g, pair[1])): by_session(g, pair) for g in groups for pair in SPEEDUPS}
-        noises, _ = recheck_noise(noises, [
-            each for g in groups for pair in AA_PAIRS for each in by_session(g, pair).values()],
-            own_deviation([speedups], {}))
-    known = {(g, pair): by_session(g, pair) for g in groups for pair in [*SPEEDUPS, SERIAL_ARMS]}
-    speedups = {((g, pair[0]), (g, pair[1])): each for (g, pair), each in known.items() if pair != SERIAL_ARMS}
-    costs = {((g, pair[0]), (g, pair[1])): each for (g, pair), each in known.items() if pair == SERIAL_ARMS}
-    shifts, own, joint = (), None, ()
-    own_together, workers, builds = CONFIDENCE, 0.0, 0.0
-    if sessions >= FEWEST:
-        own = own_deviation([speedups], {})
-        shifts = joint_shift(speedups), joint_shift(costs)
-        own_together, workers, builds = confidences(CONFIDENCE, 1, workers=True)
-    confidence = simultaneous(JUDGED, own_together)
+        logs = {g: levels_of_sessions(dict(enumerate(of_sessions))) for g, of_sessions in groups.items()}
+    else:
+        logs = {g: RoundLogs(levels={arm: {r: level for each in of_sessions for r, level in each.levels[arm].items()}
+                                     for arm in EFFECTS}) for g, of_sessions in groups.items()}
+    noises, _ = checked_noise(logs, dict.fromkeys(logs, AA_PAIRS), classes=CLASSES, treatments=TREATMENTS,
+                              shared_rounds=sessions >= FEWEST)
+    confidence = simultaneous(JUDGED)
     false = 0
-    for (_, pair), parts in known.items():
-        is_cost = pair == SERIAL_ARMS
-        effect = -SLOWER_BUILD if is_cost else FASTER[pair[1] % STRIDE]
-        joint = ((builds if is_cost else workers),) if shifts else ()
-        ratio = SessionRatio(parts=tuple(parts.values()), own=own, joint_confidence=joint,
-                             shifts=(shifts[is_cost],) if shifts else ())
-        word = judge_ratio(ratio, confidence)
-        false += is_false(word, effect)
-        if not is_cost:
-            tally.covered.append(abs(ratio.center - effect) <= ratio.half())
-            tally.halves.append(ratio.half())
-            if effect in tally.words:
-                tally.words[effect].append(word == "faster")
+    for g, each in logs.items():
+        for pair in [*SPEEDUPS, SERIAL_ARMS]:
+            ratio = compare(each, noises[g], *pair)
+            effect = -SLOWER_BUILD if pair == SERIAL_ARMS else FASTER[pair[1] % STRIDE]
+            word = judge_ratio(ratio, confidence)
+            false += is_false(word, effect)
+            if pair != SERIAL_ARMS:
+                tally.covered.append(abs(ratio.center - effect) <= ratio.half())
+                tally.halves.append(ratio.half())
+                if effect in tally.words:
+                    tally.words[effect].append(word == "faster")
+        tally.best.append(6 in best(each, noises[g], range(len(FASTER))))
     tally.false_tables.append(false > 0)
-    if seed % 4 == 0:
-        for g in groups:
-            def compared(baseline: int, sample: int, g: int = g) -> SessionRatio:
-                joint_here = bool(shifts) and (baseline in SEVERAL_WORKERS) != (sample in SEVERAL_WORKERS)
-                return SessionRatio(parts=tuple(by_session(g, (baseline, sample)).values()), own=own,
-                                    shifts=shifts[:1] if joint_here else (),
-                                    joint_confidence=(workers,) if joint_here else ())
-            tally.best.append(6 in best_of(range(len(FASTER)), compared))
 
 
 def main() -> None:

@@ -144,14 +144,10 @@ def disturbed_run():
     return run
 
 
-def test_rounds_that_disturb_cells_with_several_workers_are_named():
+def test_rounds_that_disturb_cells_with_several_workers_widen_their_intervals():
     run = disturbed_run()
     found, before = result_of(run, THREADS), result_of(quiet_run(), THREADS)
     assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
-    text = terminal.render(run_document(run), width=300)
-    assert "some rounds disturbed cells with several workers and cells with one differently" in text
-    assert "(p < 0.001)" in text
-    assert "rounds disturbed" not in terminal.render(run_document(quiet_run()), width=300)
 
 
 def test_what_widens_intervals_of_cpu_time_is_said_below_the_costs_of_builds():

@@ -11,7 +11,7 @@ from gilscope.toolkit.report.table import build_tables, compare_builds, compare_
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Index
-from gilscope.toolkit.report.table.ratios import reported_comparisons
+from gilscope.toolkit.report.table.ratios import Ratios, reported_comparisons
 from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.stats.noise_floor import NoiseFloor
 from tests.fakes import RunMaker, make_build, make_run
@@ -56,13 +56,14 @@ def test_speedup_is_by_wall_and_efficiency_per_worker():
 
 def test_words_of_a_run_that_was_looked_at_ask_for_more():
     run = two_cells().run(("3.14",))
-    plain, looked = (result_of(replace(run, looks=looks), cell("threads", 2)).speedup for looks in (0, 20))
+    plain, looked = (Ratios(Index(replace(run, looks=looks)), comparisons=20).compare(cell(), cell("threads", 2))
+                     for looks in (0, 20))
     assert (looked.lo, looked.hi) == (plain.lo, plain.hi)      # of the cell alone
     assert looked.between[0] < plain.between[0] < plain.between[1] < looked.between[1]
 
 
 def test_inflation_is_cpu_of_the_cell_over_the_baselines():
-    assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).inflation.ratio == pytest.approx(1.2, rel=0.01)
+    assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).cpu_inflation == pytest.approx(1.2, rel=0.01)
 
 
 def test_answers_do_not_depend_on_which_cell_was_measured_first():
@@ -91,7 +92,7 @@ def test_value_of_a_round_is_the_median_of_its_values():
 def test_baseline_has_no_ratio():
     result = result_of(two_cells().run(("3.14",)), cell())
     assert result.time is not None
-    assert (result.speedup, result.efficiency, result.inflation) == (None, None, None)
+    assert (result.speedup, result.efficiency, result.cpu_inflation) == (None, None, None)
 
 
 def test_baseline_is_the_one_of_the_same_build_phase_and_task_length():
@@ -185,7 +186,7 @@ def test_work_too_short_for_the_cpu_clock_has_no_inflation():
     maker.measure(cell("threads", 2), 0.05, 0.001)
     result = result_of(maker.run(("3.14",)), cell("threads", 2))
     assert result.speedup is not None
-    assert result.inflation is None
+    assert result.cpu_inflation is None
 
 
 def test_noise_is_known_without_an_arm_measured_twice_but_unchecked():
@@ -212,7 +213,7 @@ def test_arms_that_differ_by_more_than_the_noise_widen_all_intervals():
     alike, apart = (result_of(each.run(("3.14",)), cell("threads", 2)) for each in (plain, widened))
     assert apart.speedup.hi / apart.speedup.lo > (alike.speedup.hi / alike.speedup.lo) ** 2
     assert any("times wider" in note.text for note in apart.speedup.notes)
-    assert all("times wider" not in note.text for note in (*alike.speedup.notes, *apart.inflation.notes))
+    assert all("times wider" not in note.text for note in alike.speedup.notes)
 
 
 def test_floor_is_by_workload_and_shrinks_with_noise():
@@ -510,7 +511,7 @@ def test_comparisons_of_a_report_are_those_that_it_shows():
     maker.skip(cell("free-threaded", 2, build="3.14"), "the GIL is enabled in this build")
     run = maker.run(("3.14", "3.14t"))
     (table,) = build_tables(run)
-    # Speed-up and CPU time of two models on each build, one thread between builds, the fastest of both.
-    assert reported_comparisons(Index(run)) == 2 * 4 + 1 + 1
+    # Two models on each build, one thread between builds, the fastest of both.
+    assert reported_comparisons(Index(run)) == 4 + 1 + 1
     assert sum(result.speedup is not None for row in table.rows for result in row.results) == 4
     assert len(table.fastest_of_builds) == 1

@@ -7,13 +7,23 @@ from itertools import accumulate
 from math import exp, log1p
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.stats.estimators import HUBER
 from gilscope.toolkit.stats.log_times import RoundLogs, process_levels
+from gilscope.toolkit.stats.noise import ArmSpread, Noise, PairNoise
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Collection, Mapping, Sequence
 
 GROUPS = {8: (2, 4), 24: (4, 6), 84: (4, 21)}   # cells: workloads, arms of each
+
+
+def known_noise(spread: float = 0.01, prior: float = 1e9, widening: float = 1.0) -> Noise:
+    """Return the noise of a group whose errors are known; with the default prior, quantiles are the normal's."""
+    return Noise(
+        usual=PairNoise(spread=spread, cutoff=HUBER * 2**0.5 * spread, prior=prior, widening=widening),
+        arm=ArmSpread(spread=spread, scale=spread))
 
 
 def sizes(draw: random.Random, kind: str, arms: int) -> list[float]:
@@ -155,7 +165,8 @@ PAIRS = [(STRIDE * build, STRIDE * build + arm) for build in BUILDS for arm in r
 AA_PAIRS = [(STRIDE * build + first, STRIDE * build + second) for build in BUILDS for first, second in ((0, 7), (6, 8))]
 SERIAL_ARMS = (0, STRIDE)
 TREATMENTS = {arm: (arm // STRIDE, {7: 0, 8: 6}.get(arm % STRIDE, arm % STRIDE)) for arm in EFFECTS}
-WORKER_CLASSES = {arm: "one" if arm % STRIDE in {0, 7} else "several" for arm in EFFECTS}
+CLASSES = {arm: ArmClass(workers="one" if arm % STRIDE in {0, 7} else "several", build=arm // STRIDE)
+           for arm in EFFECTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +193,7 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
         slow_rounds = {r for r in range(rounds) if arm in slow_arms and draw.random() < kind.slow}
         levels[arm] = {
             r: machine[r] + size * errors[r] + SLOWER_BUILD * (arm >= STRIDE) - effect
-            + (interaction[r] if WORKER_CLASSES[arm] == "several" else 0.0)
+            + (interaction[r] if CLASSES[arm].workers == "several" else 0.0)
             + (log1p(0.28) if r in slow_rounds else 0.0) for r in range(rounds)
         }
     disturbed = frozenset(wild | slow_arms | noisy)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.best import best, fastest_ratio
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import Noise, pool_noise
-from tests.stats.matrix import group
+from gilscope.toolkit.stats.noise import pool_noise
+from tests.stats.matrix import group, known_noise
 
-KNOWN = Noise(spread=0.01, prior=1e9, residuals=(-0.01, 0.0, 0.01), draws=0)
+KNOWN = known_noise()
 
 
 def logs(**centers):
@@ -57,12 +57,13 @@ class Known:
     floor: float = 0.0
     rounds: int = 8
 
-    def half(self, confidence, shared=None):
-        del shared
+    def half(self, confidence):
         return t_quantile(confidence, inf) * self.error
 
-    def between(self, confidence):
+    def interval(self, confidence):
         return exp(self.center - self.half(confidence)), exp(self.center + self.half(confidence))
+
+    between = interval
 
 
 def fastest(baselines, samples, error=0.01):
@@ -113,11 +114,10 @@ def test_set_holds_the_truly_fastest_as_often_as_it_says():
     # 200 sets; equals are the hardest, as each is the truly fastest: 0.95 +- 0.03 and above, as five of six share it
     draw = random.Random(7)
     held, alone = [], []
-    for k in range(200):
+    for _ in range(200):
         effects = [0.0, 0.03, 0.03, 0.03, 0.0, 0.0]
         made = group(draw, "normal", 6, effects)
-        noise = replace(pool_noise({0: made}, draws=0)[0], draws=200, seed=k)
-        members = best(made, noise, list(range(6)))
+        members = best(made, pool_noise({0: made})[0], list(range(6)))
         held.append(1 in members)
         alone.append(len(members) == 1)
     assert fmean(held) >= 0.93

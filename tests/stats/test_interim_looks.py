@@ -19,6 +19,7 @@ from gilscope.toolkit.stats.interim_looks import (
 from gilscope.toolkit.stats.ratios import judge_ratio, verdicts
 from tests.benchmarks.coverage import LOOKS, compared, false_words, stopped, table
 from tests.benchmarks.hostile_noise import LAST, WORKLOADS, simulate
+from tests.stats.matrix import known_noise
 from tests.stats.test_ratios import ratio
 
 
@@ -80,8 +81,8 @@ def test_stopping_early_keeps_the_coverage_and_saves_rounds():
     # 8 tables of 80 cells: see tests/benchmarks/coverage.py for many more
     draw = random.Random(5)
     covered, rounds, false = [], [], 0
-    for k in range(8):
-        made = compared(stopped([*table(draw, "normal", 12, 84)]), k)
+    for _ in range(8):
+        made = compared(stopped([*table(draw, "normal", 12, 84)]))
         covered += [truth.covered(0.95) for truth in made]
         rounds += [truth.ratio.rounds for truth in made]
         false += false_words(made, final_confidence(len(LOOKS))) > 0
@@ -105,11 +106,11 @@ def test_clear_cells_take_part_in_every_third_round_early_on():
 @pytest.mark.slow
 def test_cells_that_are_clear_early_are_covered_whenever_that_was():
     # True 10 % with a process sd of 3.5 %: without further rounds those clear after 4 are 4 % off, coverage 0.76.
-    tally = simulate("large", "stop", tables=12, workloads=WORKLOADS, draws=0, every=EVERY)
+    tally = simulate("large", "stop", tables=12, workloads=WORKLOADS, every=EVERY)
     early = [cell for rounds, cells in tally.stopped.items() if rounds < LAST for cell in cells]
     assert len(early) > 50
     assert fmean(covered for _, covered in early) > 0.9
-    alone = simulate("large", "stop", tables=12, workloads=WORKLOADS, draws=0, every=0)
+    alone = simulate("large", "stop", tables=12, workloads=WORKLOADS, every=0)
     biases = [fmean(bias for rounds in (4, 6) for bias, _ in each.stopped.get(rounds, ())) for each in (tally, alone)]
     assert biases[0] < 0.85 * biases[1]
 
@@ -118,5 +119,5 @@ def test_a_pair_that_looks_calmer_than_its_group_does_not_stop_for_that():
     # Its own error is 0.5 %, the group's 0.06 * root(2 / 8) = 3 %: 8 % is beyond the floor, but not by 3.48 of them.
     calm = ratio(0.08, 0.01)
     assert open_pairs({0: calm}) == {}
-    rough = replace(calm.noise, spread=0.06, residuals=(-0.06, 0.0, 0.06))
+    rough = known_noise(0.06).usual
     assert open_pairs({0: replace(calm, noise=rough)}) == {0: "no word"}

@@ -2,15 +2,13 @@ import random
 
 import pytest
 
-from gilscope.toolkit.stats.noise import Noise
 from gilscope.toolkit.stats.noise_floor import AACheck, check_aa_pairs, checked_noise
 from gilscope.toolkit.stats.ratios import Ratio
-from tests.stats.matrix import group
+from tests.stats.matrix import group, known_noise
 
 
 def known(center, error, spread=0.01):
-    noise = Noise(spread=spread, prior=1e9, residuals=(-spread, 0.0, spread), draws=0)
-    return Ratio(center=center, error=error, rounds=6, noise=noise)
+    return Ratio(center=center, error=error, rounds=6, noise=known_noise(spread).usual)
 
 
 def test_twins_that_differ_as_they_may_widen_nothing():
@@ -38,20 +36,20 @@ def test_no_twins_check_nothing():
 def test_noise_of_a_run_is_checked_by_its_twins():
     draw = random.Random(3)
     groups = {g: group(draw, "normal", 6, [0.0] * 12) for g in range(2)}
-    calm, check = checked_noise(groups, {0: [(0, 1)], 1: [(0, 1)]}, draws=0)
-    assert check.widening == calm[0].widening == 1.0
+    calm, check = checked_noise(groups, {0: [(0, 1)], 1: [(0, 1)]})
+    assert check.widening == calm[0].usual.widening == 1.0
     wrong = {g: group(draw, "normal", 6, [0.0, 0.3, *[0.0] * 10]) for g in range(2)}   # the twin is not one
-    wide, check = checked_noise(wrong, {0: [(0, 1)], 1: [(0, 1)]}, draws=0)
+    wide, check = checked_noise(wrong, {0: [(0, 1)], 1: [(0, 1)]})
     assert check.widening > 5
-    assert wide[0].floor(6) > 5 * calm[0].floor(6)
+    assert wide[0].usual.floor(6) > 5 * calm[0].usual.floor(6)
 
 
 @pytest.mark.parametrize("kind", ["normal", "slow"])
 def test_right_noise_is_seldom_widened(kind):
     draw = random.Random(4)
     widened = 0
-    for k in range(30):
+    for _ in range(30):
         groups = {g: group(draw, kind, 6, [0.0] * 8) for g in range(2)}
-        _, check = checked_noise(groups, {g: [(0, 1), (2, 3)] for g in groups}, draws=400, seed=k)
+        _, check = checked_noise(groups, {g: [(0, 1), (2, 3)] for g in groups})
         widened += check.widening > 1
     assert widened <= 5   # of 30, 5 % of which would be 1.5

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import Noise
 from gilscope.toolkit.stats.ratios import (
     Ratio,
     compare,
@@ -17,52 +16,47 @@ from gilscope.toolkit.stats.ratios import (
     simultaneous,
     verdicts,
 )
-
-SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
-
-
-def noise(spread=0.01, prior=SURE, widening=1.0):
-    return Noise(spread=spread, prior=prior, residuals=(-spread, 0.0, spread), draws=0, widening=widening)
+from tests.stats.matrix import known_noise
 
 
 def ratio(center, half, *, rounds=8, floor=0.0):
     """A ratio whose 95 % interval reaches `half` to either side, in logs."""
     spread = floor / 1.96 / (2 / rounds) ** 0.5
-    return Ratio(center=center, error=half / 1.959964, rounds=rounds, noise=noise(spread=spread))
+    return Ratio(center=center, error=half / 1.959964, rounds=rounds, noise=known_noise(spread).usual)
 
 
 def test_ratio_above_one_is_faster_than_the_baseline():
     logs = RoundLogs.of_seconds({"serial": dict.fromkeys(range(5), 3.0), "threads": dict.fromkeys(range(5), 1.5)})
-    found = compare(logs, noise(), "serial", "threads")
+    found = compare(logs, known_noise(), "serial", "threads")
     assert found.ratio == pytest.approx(2.0)
     assert found.rounds == 5
 
 
 def test_interval_is_student_of_the_moderated_error():
     logs = RoundLogs(levels={"a": {0: 0.01, 1: 0.0, 2: -0.01}, "b": dict.fromkeys(range(3), 0.0)})
-    few = noise(prior=2.0)
+    few = known_noise(prior=2.0)
     found = compare(logs, few, "a", "b")
-    assert found.half(0.9) == pytest.approx(t_quantile(0.9, 4) * few.moderated([0.01, 0.0, -0.01], 0.0))
+    assert found.half(0.9) == pytest.approx(t_quantile(0.9, 4) * few.usual.error([0.01, 0.0, -0.01], 0.0))
     lo, hi = found.interval(0.9)
     assert (log(lo), log(hi)) == pytest.approx((-found.half(0.9), found.half(0.9)))
 
 
 def test_two_rounds_that_have_nothing_to_do_with_each_other_leave_everything_open():
-    found = Ratio(center=3.0, error=5.0, rounds=2, noise=noise(spread=5.0, prior=0.1))
+    found = Ratio(center=3.0, error=5.0, rounds=2, noise=known_noise(5.0, prior=0.1).usual)
     assert 710 < found.half(simultaneous(500)) < inf   # e to that is more than a float holds
     assert found.interval(simultaneous(500)) == found.between(simultaneous(500)) == (0.0, inf)
 
 
 def test_widening_widens():
-    plain = Ratio(center=0.0, error=0.01, rounds=5, noise=noise())
-    wide = Ratio(center=0.0, error=0.01, rounds=5, noise=noise(widening=1.7))
+    plain = Ratio(center=0.0, error=0.01, rounds=5, noise=known_noise().usual)
+    wide = Ratio(center=0.0, error=0.01, rounds=5, noise=known_noise(widening=1.7).usual)
     assert wide.half() == pytest.approx(1.7 * plain.half())
 
 
 def test_one_slow_process_widens_its_pair_a_little_and_hardly_moves_it():
     calm = {r: 0.001 * (r % 3) for r in range(6)}
     logs = RoundLogs(levels={"base": dict.fromkeys(range(6), 0.0), "calm": calm, "slow": calm | {5: 0.25}})
-    found = compare_pairs(logs, noise(prior=10.0), [("base", "calm"), ("base", "slow")])
+    found = compare_pairs(logs, known_noise(prior=10.0), [("base", "calm"), ("base", "slow")])
     assert abs(found["base", "slow"].center - found["base", "calm"].center) < 0.01
     assert found["base", "calm"].half() < found["base", "slow"].half() < 2 * found["base", "calm"].half()
 
@@ -70,8 +64,8 @@ def test_one_slow_process_widens_its_pair_a_little_and_hardly_moves_it():
 def test_arms_without_a_common_round_are_refused_or_left_out():
     logs = RoundLogs(levels={"a": {0: 1.0}, "b": {1: 1.0}})
     with pytest.raises(ValueError, match="no round"):
-        compare(logs, noise(), "a", "b")
-    assert compare_pairs(logs, noise(), [("a", "b"), ("a", "a")]).keys() == {("a", "a")}
+        compare(logs, known_noise(), "a", "b")
+    assert compare_pairs(logs, known_noise(), [("a", "b"), ("a", "a")]).keys() == {("a", "a")}
 
 
 @given(count=st.integers(1, 300))

@@ -73,7 +73,7 @@ def test_intervals_of_correlated_rounds_cover():
     draw, covered = random.Random(2), []
     for _ in range(10):
         logs = {group: disturbed_group(draw, DISTURBANCES["correlated"], 6).logs for group in range(4)}
-        noises = pool_noise(logs, draws=0)
+        noises = pool_noise(logs)
         covered += [abs(compare(logs[group], noises[group], *pair).center - EFFECTS[pair[1]])
                     <= compare(logs[group], noises[group], *pair).half() for group in logs for pair in PAIRS]
     assert fmean(covered) > 0.88   # 0.6 without the factor

@@ -5,12 +5,13 @@ import pytest
 
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import pool_noise
-from gilscope.toolkit.stats.unpaired import UnpairedRatio, mean_level, run_level
+from gilscope.toolkit.stats.pair_kinds import ArmClass
+from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from tests.stats.matrix import KINDS, two_runs
 
 
 def apart(runs, arm=0):
-    noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
+    noises = [pool_noise({0: logs})[0] for logs in runs]
     before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
     return UnpairedRatio(before=before, after=after)
 
@@ -69,7 +70,7 @@ def test_level_of_an_arm_unlike_the_others_borrows_nothing():
     draw = random.Random(1)
     made = RoundLogs(levels={
         arm: {r: draw.gauss(0, 0.1 if arm == 3 else 0.01) for r in range(8)} for arm in range(20)})
-    noise = pool_noise({0: made}, draws=0)[0]
+    noise = pool_noise({0: made})[0]
     alike, unlike = (run_level(made, noise, arm) for arm in (2, 3))
     assert alike.own.freedom > 20
     assert unlike.own.freedom == 7
@@ -87,10 +88,10 @@ def classes_run(draw, rounds, interaction, arms=8):
 @pytest.mark.parametrize("arm", [0, 5])
 def test_interval_covers_where_rounds_disturb_one_class_of_arms(arm):
     draw, held = random.Random(f"classes {arm}"), []
-    classes = {each: "one" if each < 2 else "several" for each in range(8)}
+    classes = {each: ArmClass(workers=each >= 2, build=0) for each in range(8)}
     for _ in range(80):
         runs = [classes_run(draw, 6, 0.04) for _ in range(2)]
-        levels = [run_level(logs, pool_noise({0: logs}, classes=classes, draws=0)[0], arm) for logs in runs]
+        levels = [run_level(logs, pool_noise({0: logs}, classes=classes)[0], arm) for logs in runs]
         lo, hi = UnpairedRatio(before=levels[0], after=levels[1]).interval()
         held.append(lo <= 1 <= hi)
     assert sum(held) / len(held) >= 0.89   # arm 5 has 0.87 if all arms have the same effects of rounds
@@ -98,18 +99,6 @@ def test_interval_covers_where_rounds_disturb_one_class_of_arms(arm):
 
 def test_effects_of_rounds_on_several_workers_are_not_those_on_one():
     logs = classes_run(random.Random(3), 8, 0.05)
-    noise = pool_noise({0: logs}, classes={arm: "one" if arm < 2 else "several" for arm in range(8)}, draws=0)[0]
+    noise = pool_noise({0: logs}, classes={arm: ArmClass(workers=arm >= 2, build=0) for arm in range(8)})[0]
     one, several = (run_level(logs, noise, arm) for arm in (0, 5))
     assert several.machine.square > 4 * one.machine.square
-
-
-def test_mean_over_sessions_has_half_of_the_variance_of_two():
-    level = run_level(classes_run(random.Random(4), 8, 0.0), pool_noise(
-        {0: classes_run(random.Random(4), 8, 0.0)}, draws=0)[0], 3)
-    mean = mean_level([level, level])
-    assert mean_level([level]) is level
-    assert mean.center == pytest.approx(level.center)
-    assert mean.rounds == 16
-    assert mean.own.square == pytest.approx(level.own.square / 2)
-    assert mean.machine.square == pytest.approx(level.machine.square / 2)
-    assert mean.machine.freedom == pytest.approx(2 * level.machine.freedom)

@@ -175,7 +175,7 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
         **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
         "speedup": comparison(result.speedup), **_by_session(result), "efficiency": result.efficiency,
         # A ratio > 1 is faster; of CPU time people ask how much more it takes.
-        "cpu_inflation": comparison(result.inflation),
+        "cpu_inflation": result.cpu_inflation,
         "memory": _memory(result.memory), **_metrics(result), "slowest_process": result.slowest,
     }
 

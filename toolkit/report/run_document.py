@@ -14,7 +14,6 @@ from gilscope.toolkit.report.document import (
     Duration,
     Entry,
     Heading,
-    Inflation,
     Lines,
     Quantity,
     RatioValue,
@@ -181,7 +180,7 @@ def _entries(result: CellResult, metrics: Sequence[str], notes: Footnotes) -> tu
         time, Entry() if result.speedup is None else Entry(RatioValue(result.speedup)),
         # With one worker the efficiency is the ratio once more.
         Entry() if result.efficiency is None or result.cell.workers == 1 else Entry(Share(result.efficiency)),
-        Entry() if result.inflation is None else Entry(Inflation(result.inflation)),
+        Entry() if result.cpu_inflation is None else Entry(Quantity(result.cpu_inflation, "x")),
         *(_metric_entry(result.metrics.get(each), notes) for each in metrics),
     )
 

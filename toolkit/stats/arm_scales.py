@@ -150,7 +150,7 @@ def _log_variances[Arm: Hashable](by_arm: Residuals[Arm]) -> list[tuple[float, f
     # An outlier belongs to the shape of the errors, not to the scale of its arm; unclipped, it would make the arms look
     # too different for pooling.
     pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
-    variances = _variances(by_arm, FAR_OUT / 2**0.5 * scale_of_differences(tuple(pooled)))
+    variances = _variances(by_arm, FAR_OUT / 2**0.5 * scale_of_differences(pooled))
     share = _free_share(by_arm)
     return [
         (log(variance) - digamma(free / 2) + log(free / 2), trigamma(free / 2))

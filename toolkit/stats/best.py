@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import exp, inf, log1p
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.ratios import MOST_LOG, compare, simultaneous
+from gilscope.toolkit.stats.ratios import compare, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
@@ -28,32 +28,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.ratios import Ratio
-
-
-class LogRatio(Protocol):
-    """A ratio in logs with a confidence interval."""
-
-    @property
-    def center(self) -> float:
-        """The log of the ratio; > 0: the sample is faster."""
-
-    @property
-    def floor(self) -> float:
-        """The noise floor, as a share."""
-
-    def half(self, confidence: float, shared: float | None = None) -> float:
-        """Return the half-width of the interval, in logs; `shared` is the confidence of what many pairs share."""
-
-
-class ComparedRatio(LogRatio, Protocol):
-    """Such a ratio with a verdict."""
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds it is estimated from."""
-
-    def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude."""
 
 
 def best[Arm: Hashable](
@@ -78,7 +52,7 @@ def best[Arm: Hashable](
 
 
 def best_of[Arm: Hashable](
-    arms: Sequence[Arm], compared: Callable[[Arm, Arm], LogRatio | None], confidence: float = CONFIDENCE,
+    arms: Sequence[Arm], compared: Callable[[Arm, Arm], Ratio | None], confidence: float = CONFIDENCE,
 ) -> tuple[Arm, ...]:
     """Return the same for arms that `compared` compares: its arguments are a baseline and a sample.
 
@@ -89,7 +63,7 @@ def best_of[Arm: Hashable](
         raise ValueError("the best of no arms")
     one_sided = simultaneous(len(arms) - 1, confidence)
     two_sided = max(2 * one_sided - 1, 0.0)   # its upper end is exceeded with the one-sided probability
-    gains = {one: [_not_excluded(compared(other, one), two_sided, confidence) for other in arms if other != one]
+    gains = {one: [_not_excluded(compared(other, one), two_sided) for other in arms if other != one]
              for one in arms}
     upper = {one: min((center + half for center, half in seen), default=inf) for one, seen in gains.items()}
     # If pairs have different rounds, each arm may be slower than another, in a circle.
@@ -109,7 +83,7 @@ class FastestRatio[Arm: Hashable]:
 
     baselines: Sequence[Arm]   # the set of each side, the one with the highest estimate first
     samples: Sequence[Arm]
-    ratios: Mapping[tuple[Arm, Arm], ComparedRatio | None]   # of each baseline and sample; None: unknown
+    ratios: Mapping[tuple[Arm, Arm], Ratio | None]   # of each baseline and sample; None: unknown
 
     @property
     def leaders(self) -> tuple[Arm, Arm]:
@@ -117,7 +91,7 @@ class FastestRatio[Arm: Hashable]:
         return self.baselines[0], self.samples[0]
 
     @property
-    def leading(self) -> ComparedRatio | None:
+    def leading(self) -> Ratio | None:
         """Return the ratio of these two, None if it is unknown."""
         return self.ratios[self.leaders]
 
@@ -139,7 +113,7 @@ class FastestRatio[Arm: Hashable]:
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval that covers the truth with `confidence`, if the sets have the confidence `set_share`."""
         each = set_share(confidence)
-        return self._union((0.0, inf) if ratio is None else _interval(ratio.center, ratio.half(each))
+        return self._union((0.0, inf) if ratio is None else ratio.interval(each)
                            for ratio in self.ratios.values())
 
     def between(self, confidence: float) -> tuple[float, float]:
@@ -153,8 +127,8 @@ class FastestRatio[Arm: Hashable]:
         return min(lo for lo, _ in ends), max(hi for _, hi in ends)
 
 
-def fastest_ratio[Arm: Hashable, Seen: ComparedRatio](
-    baselines: Sequence[Arm], samples: Sequence[Arm], compared: Callable[[Arm, Arm], Seen | None],
+def fastest_ratio[Arm: Hashable](
+    baselines: Sequence[Arm], samples: Sequence[Arm], compared: Callable[[Arm, Arm], Ratio | None],
     confidence: float = CONFIDENCE,
 ) -> FastestRatio[Arm]:
     """Return the ratio of the fastest of `samples` to the fastest of `baselines`.
@@ -175,22 +149,6 @@ def set_share(confidence: float) -> float:
     return 1 - (1 - confidence) / 3
 
 
-def _interval(center: float, half: float) -> tuple[float, float]:
-    return (exp(center - half), exp(center + half)) if half < MOST_LOG else (0.0, inf)
-
-
-def _seen(ratio: LogRatio | None, confidence: float, shared: float) -> tuple[float, float]:
-    """Return the log ratio, and the half-width of its interval; of an unknown ratio that is infinite.
-
-    Args:
-        ratio: Of two arms; None: unknown.
-        confidence: Of the pair.
-        shared: Of what all pairs have in common.
-    """
-    return (0.0, inf) if ratio is None else (ratio.center, ratio.half(confidence, shared))
-
-
-def _not_excluded(ratio: LogRatio | None, confidence: float, shared: float) -> tuple[float, float]:
-    """Return the same with at least the noise floor as the half-width."""
-    center, half = _seen(ratio, confidence, shared)
-    return center, half if ratio is None else max(half, log1p(ratio.floor))
+def _not_excluded(ratio: Ratio | None, confidence: float) -> tuple[float, float]:
+    """Return the log ratio, and the half-width of its interval, at least the floor; of an unknown one infinite."""
+    return (0.0, inf) if ratio is None else (ratio.center, max(ratio.half(confidence), log1p(ratio.floor)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import ulp
 from statistics import fmean, median
@@ -85,18 +84,11 @@ def huber(values: Sequence[float], cutoff: float) -> float:
 
     Source: Huber (1964), "Robust Estimation of a Location Parameter".
     """
-    return huber_fit(sorted(values), cutoff)[0]
-
-
-def huber_fit(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]:
-    """Return Huber's estimate for values in ascending order, and the range of indices within the cut-off of it.
-
-    Built-in functions sum the values, since the bootstrap calls this often.
-    """
+    ordered = sorted(values)
     count = len(ordered)
     center = sum(ordered) / count
     if ordered[-1] - cutoff <= center <= ordered[0] + cutoff:
-        return center, 0, count   # no value is beyond the cut-off, as in most draws of a few rounds
+        return center   # no value is beyond the cut-off, as in most pairs of a few rounds
     center = ordered[count // 2] if count % 2 else (ordered[count // 2 - 1] + ordered[count // 2]) / 2
     near, most = CLOSE * cutoff * count, count / 2
     first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)
@@ -110,7 +102,7 @@ def huber_fit(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]
         # After a full step within the same range the next pull would be zero.
         if -near <= pull <= near or (first == before and last == before + inside and inside >= most):
             break
-    return center, first, last
+    return center
 
 
 def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
@@ -119,8 +111,7 @@ def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
     return fmean(sorted(values)[cut:len(values) - cut])
 
 
-@lru_cache(maxsize=256)
-def scale_of_differences(values: tuple[float, ...]) -> float:
+def scale_of_differences(values: Sequence[float]) -> float:
     """Return the standard deviation of the difference of two errors, from the smallest three quarters of all pairs.
 
     Three quarters and not half: if processes have two levels, half of the differences may be nearly zero.  `values` are

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import NORMAL, chi_square_above, t_outside, t_quantile
-from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
+from gilscope.toolkit.stats.noise import Noise, pool_noise
 from gilscope.toolkit.stats.ratios import compare_pairs
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.stats.log_times import RoundLogs
+    from gilscope.toolkit.stats.pair_kinds import ArmClass
     from gilscope.toolkit.stats.ratios import Ratio
 
 CHANCE = 0.05      # significance level: below it the pooled noise is considered too small
@@ -74,8 +75,8 @@ def _normal_score(ratio: Ratio) -> float:
 
 def checked_noise[Group: Hashable, Arm: Hashable](
     groups: Mapping[Group, RoundLogs[Arm]], aa_pairs: Mapping[Group, Sequence[tuple[Arm, Arm]]], *,
-    classes: Mapping[Arm, Hashable] | None = None, treatments: Mapping[Arm, Hashable] | None = None,
-    draws: int = DRAWS, seed: int = 0,
+    classes: Mapping[Arm, ArmClass] | None = None, treatments: Mapping[Arm, Hashable] | None = None,
+    shared_rounds: bool = False,
 ) -> tuple[dict[Group, Noise], AACheck]:
     """Return the noise of each group of a run by one clock, widened if the A/A arms require it, and their check.
 
@@ -84,12 +85,11 @@ def checked_noise[Group: Hashable, Arm: Hashable](
         aa_pairs: The A/A pairs by group; a group may have none.
         classes: The class of every arm, see `pool_noise`.
         treatments: What arms of different groups have in common, see `pool_noise`.
-        draws: The number of bootstrap draws, 0 for none.
-        seed: The seed of the draws.
+        shared_rounds: See `pool_noise`.
     """
-    noises = pool_noise(groups, classes=classes, treatments=treatments, draws=draws, seed=seed)
+    noises = pool_noise(groups, classes=classes, treatments=treatments, shared_rounds=shared_rounds)
     check = check_aa_pairs([
         ratio for group, pairs in aa_pairs.items()
         for ratio in compare_pairs(groups[group], noises[group], pairs).values()
     ])
-    return {group: replace(noise, widening=check.widening) for group, noise in noises.items()}, check
+    return {group: noise.widened(check.widening) for group, noise in noises.items()}, check

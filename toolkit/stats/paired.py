@@ -83,6 +83,7 @@ class RatioEstimate(Protocol):
 
 def conclude(
     ratio: RatioEstimate, check: AACheck, confidence: float, *, clock: str = "wall time", notes: Sequence[Note] = (),
+    rounds: int | None = None,
 ) -> Comparison:
     """Return the comparison for a ratio, with the notes that its noise requires.
 
@@ -92,11 +93,13 @@ def conclude(
         confidence: The confidence of the interval that decides the verdict; in a table `ratios.simultaneous`.
         clock: The name of the clock, for notes.
         notes: Further notes; they come first.
+        rounds: Behind the ratio, if its own are sessions; None: its own.
     """
     lo, hi = ratio.interval()
+    rounds = rounds or ratio.rounds
     known = isfinite(ratio.floor) and lo > 0
     all_notes = list(notes) if check.arms else [*notes, UNCHECKED]
-    if ratio.rounds < MIN_ROUNDS:
+    if rounds < MIN_ROUNDS:
         all_notes.append(FEW)
     elif not known:
         all_notes.append(UNKNOWN)
@@ -105,5 +108,5 @@ def conclude(
                           f"intervals of {clock} are {check.widening:.1f} times wider for it"))
     return Comparison(
         ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
-        rounds=ratio.rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes),
+        rounds=rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes),
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gilscope.toolkit.stats.log_times import RoundLogs
-    from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.noise import Noise, PairNoise
 
 MOST_LOG = 300.0     # largest half-width in logs that a float can express
 POWER = 0.8          # of the suggested number of rounds to reach a verdict; the convention (Cohen 1988)
@@ -43,7 +43,7 @@ class Ratio:
     center: float      # log of the ratio; > 0: faster than the baseline
     error: float       # its moderated standard error
     rounds: int        # common to both arms
-    noise: Noise       # of the two, see `Noise.between`
+    noise: PairNoise
     aa_error: float = 0.0   # the largest A/A difference, as a share: a lower bound of the noise floor
 
     @property
@@ -56,11 +56,8 @@ class Ratio:
         """Return the noise floor for that number of rounds, as a share."""
         return max(self.noise.floor(self.rounds), self.aa_error)
 
-    def half(self, confidence: float = CONFIDENCE, shared: float | None = None) -> float:  # noqa: ARG002 - see below
-        """Return the half-width of the interval, in logs: 0.03 is about 3 %.
-
-        Pairs of one session share no component of their error, so `shared`, its confidence, makes no difference.
-        """
+    def half(self, confidence: float = CONFIDENCE) -> float:
+        """Return the half-width of the interval, in logs: 0.03 is about 3 %."""
         return self.noise.reach(confidence, self.rounds) * self.error if self.error > 0 else 0.0
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -85,7 +82,7 @@ def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sa
     own = noise.between(baseline, sample)
     center = huber(differences, own.cutoff)
     return Ratio(
-        center=center, error=own.moderated(differences, center), rounds=len(differences), noise=own,
+        center=center, error=own.error(differences, center), rounds=len(differences), noise=own,
     )
 
 

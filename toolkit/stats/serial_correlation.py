@@ -5,15 +5,11 @@ is too small, and their mean is less certain than the spread says.  The lag-1 co
 run, as one arm of four rounds knows nothing about it.  Residuals are centred by arm, which makes independent errors
 look negatively correlated, by 1 / rounds; the expectation under AR(1) is exact for centred residuals, and inverted.
 
-The effects of rounds on a class of arms (`class_rounds`) have a correlation of their own, which is known from few
-series: `effect_correlation`.
-
 Assumption: all arms of the run have the same correlation, and it falls geometrically with the distance of rounds.
 
 Sources: Bartlett (1946), "On the Theoretical Specification and Sampling Properties of Autocorrelated Time-Series";
-Marriott & Pope (1954), "Bias in the Estimation of Autocorrelations" (the bias by centring); Moran (1948), "Some
-Theorems on Time Series II" (the variance of the correlation of independent values); Bancroft (1964), "Analysis and
-Inference for Incompletely Specified Models Involving the Use of Preliminary Test(s) of Significance" (why the
+Marriott & Pope (1954), "Bias in the Estimation of Autocorrelations" (the bias by centring); Bancroft (1964), "Analysis
+and Inference for Incompletely Specified Models Involving the Use of Preliminary Test(s) of Significance" (why the
 correlation is left out only if p exceeds 25 %: at 5 %, few rounds would miss most correlations that matter).
 """
 
@@ -26,17 +22,15 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.distributions import NORMAL, t_outside
+from gilscope.toolkit.stats.distributions import t_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-KEPT = 0.25      # p-value from which on rounds, or effects of rounds on classes, count as independent
+KEPT = 0.25      # p-value from which on rounds count as independent
 SIGNIFICANT = 0.05   # p-value below which a report says that rounds are alike
 MOST = 0.9       # the largest correlation that is distinguished; beyond it, rounds are one
 FEWEST = 8       # arms from which on the correlation is tested
-FAINTEST = 0.5   # share of effects in the variance of their estimates: divided by less, chance would look like 0.9
-LEAST = 8        # degrees of freedom from which on effects of rounds are tested: the normal quantile is then close
 SHORTEST = 3     # rounds of an arm: two rounds, centred, always have the correlation -1/2
 
 
@@ -86,36 +80,6 @@ def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> Seri
     chance = t_outside(score, len(sums) - 1) / 2
     return SerialCorrelation(
         estimate=_inverted(seen, lengths), chance=chance if score > 0 else 1 - chance)
-
-
-def effect_correlation(series: Iterable[Sequence[float]], signal: float) -> SerialCorrelation:
-    """Return the correlation of successive effects of rounds, pooled over few series.
-
-    Few series do not show how much their correlations scatter, so the error is that of independent normal values.
-
-    Args:
-        series: Estimates of the effects of consecutive rounds, in standard errors.
-        signal: The share of their variance that is the effects' own: the errors of the estimates are independent from
-            round to round, and make the effects look less correlated than they are.
-    """
-    found = [values for values in series if len(values) >= SHORTEST]
-    sums = [_centred_sums(values) for values in found]
-    lengths = Counter(map(len, found))
-    total = sum(square for _, square in sums)
-    freedom = sum(count * (rounds - 1) for rounds, count in lengths.items())
-    if not total or signal <= 0 or freedom < LEAST:
-        return INDEPENDENT
-    seen = sum(product for product, _ in sums) / total
-    squares = sum(count * (rounds - 1) * ((rounds - 2) / rounds) ** 2 for rounds, count in lengths.items())
-    error = sqrt(squares) / freedom
-    return SerialCorrelation(
-        estimate=min(_inverted(seen, lengths) / max(signal, FAINTEST), MOST),
-        chance=1 - NORMAL.cdf((seen - _expected(0.0, lengths)) / error))
-
-
-def freedom_loss(correlation: float, rounds: int) -> float:
-    """Return the factor by which the degrees of freedom of a variance are fewer than those of independent rounds."""
-    return _times(correlation**2, rounds)
 
 
 @cache

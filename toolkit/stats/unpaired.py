@@ -36,7 +36,7 @@ from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import inflation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.stats.noise import Noise
 
@@ -97,58 +97,38 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         arm: The arm.
     """
     values = logs.levels[arm]
-    if noise.class_rounds.share:
-        own_class = noise.classes.get(arm)
-        logs = RoundLogs(levels={
-            other: levels for other, levels in logs.levels.items() if noise.classes.get(other) == own_class})
+    if own_class := noise.classes.get(arm):   # a round may disturb the arms of its class alone
+        logs = RoundLogs(levels={other: levels for other, levels in logs.levels.items()
+                                 if noise.classes[other].workers == own_class.workers})
     level_fit = fit(logs)
     if level_fit is None or arm not in level_fit.residuals:   # without other arms, its error includes the rounds'
         square = variance(values.values()) / len(values) if len(values) > 1 else inf
         return RunLevel(
-            center=_middle([*values.values()], (*sorted(values.values()),)), rounds=len(values), kept=0.0,
+            center=_middle([*values.values()], scale_of_differences(sorted(values.values())) / sqrt(2)),
+            rounds=len(values), kept=0.0,
             own=ErrorPart(square=square, freedom=len(values) - 1),
             machine=ErrorPart(square=square, freedom=len(values) - 1),
         )
     rest = level_fit.residuals[arm]
     free, rounds = len(rest) - 1, len(level_fit.shared)
     unlike = noise.unlike.get(arm)
-    prior = 0.0 if unlike else noise.prior   # an arm that errs unlike the others borrows nothing from them
-    squares = prior * noise.spread**2 if prior else 0.0
+    prior = 0.0 if unlike else noise.usual.prior   # an arm that errs unlike the others borrows nothing from them
+    squares = prior * noise.arm.spread**2 if prior else 0.0
     freedom = prior + free
-    own = noise.spread**2 if freedom == inf else (squares + free * fmean(r * r for r in rest.values())) / freedom
+    own = noise.arm.spread**2 if freedom == inf else (squares + free * fmean(r * r for r in rest.values())) / freedom
     arms = sum(map(len, level_fit.residuals.values())) / rounds
-    times = (noise.widening * inflation(noise.correlation.applied, len(rest))) ** 2 / len(rest)
+    times = (noise.usual.widening * inflation(noise.usual.correlation.applied, len(rest))) ** 2 / len(rest)
     return RunLevel(
-        center=_middle([values[r] - level_fit.shared[r] for r in rest], noise.residuals),
+        center=_middle([values[r] - level_fit.shared[r] for r in rest], noise.arm.scale),
         rounds=len(rest), kept=1 - 1 / arms,
         own=ErrorPart(square=own * times, freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
     )
 
 
-def mean_level(levels: Sequence[RunLevel]) -> RunLevel:
-    """Return the level of an arm over sessions that all count alike; their differences are not in its error.
-
-    Args:
-        levels: In each session, at least one.
-    """
-    if len(levels) == 1:
-        return levels[0]
-    count = len(levels)
-
-    def part(each: Callable[[RunLevel], ErrorPart]) -> ErrorPart:
-        return total_part(ErrorPart(square=each(level).square / count**2, freedom=each(level).freedom)
-                          for level in levels)
-
-    return RunLevel(
-        center=fmean(level.center for level in levels), rounds=sum(level.rounds for level in levels),
-        own=part(lambda level: level.own), machine=part(lambda level: level.machine),
-        kept=min(level.kept for level in levels))
-
-
-def _middle(values: Sequence[float], errors: tuple[float, ...]) -> float:
-    """Return Huber's estimate for values with an error distribution like `errors`, sorted."""
-    return huber(values, HUBER * scale_of_differences(errors) / sqrt(2))
+def _middle(values: Sequence[float], scale: float) -> float:
+    """Return Huber's estimate for values whose errors have this scale."""
+    return huber(values, HUBER * scale)
 
 
 def half_width(parts: Iterable[ErrorPart], confidence: float) -> float:

@@ -31,12 +31,12 @@ def notes_on_processes(ratios: Ratios, cell: Cell, clock: Clock) -> tuple[Note, 
 def note_on_ratio(ratios: Ratios, baseline: Cell, sample: Cell, clock: Clock) -> Note | None:
     """Return a note if the ratio of two cells of a run, both with numbers, lacks sessions of the run."""
     shared = ratios.index.by(baseline, clock).keys() & ratios.index.by(sample, clock).keys()
-    return _note_within(ratios, clock, [each for r, each in _sessions(ratios, sample).items() if r in shared])
+    return _note_within(ratios, [each for r, each in _sessions(ratios, sample).items() if r in shared])
 
 
 def note_on_time(ratios: Ratios, cell: Cell) -> Note | None:
     """Return a note if the wall time of a cell lacks sessions of its run."""
-    return _note_within(ratios, "wall", [*_sessions(ratios, cell).values()])
+    return _note_within(ratios, [*_sessions(ratios, cell).values()])
 
 
 def note_on_side(ratios: Ratios, cell: Cell, clock: Clock) -> Note | None:
@@ -44,13 +44,13 @@ def note_on_side(ratios: Ratios, cell: Cell, clock: Clock) -> Note | None:
     own = ratios.index.by(cell, clock)
     rounds = [each for r, each in _sessions(ratios, cell).items() if r in own]
     sessions = len(set(rounds))   # `Ratios.level` takes nothing from other cells if there are few
-    return _note(ratios, clock, rounds, "its part of the interval includes how sessions differ" if sessions >= FEWEST
+    return _note(ratios, rounds, "its part of the interval includes how sessions differ" if sessions >= FEWEST
                  else f"its part of the interval is of {_those(sessions)} alone")
 
 
-def _note_within(ratios: Ratios, clock: Clock, rounds: Sequence[int]) -> Note | None:
-    return _note(ratios, clock, rounds, "its intervals take from other cells how sessions differ"
-                 if ratios.spread(clock).known else f"its intervals are of {_those(len(set(rounds)))} alone")
+def _note_within(ratios: Ratios, rounds: Sequence[int]) -> Note | None:
+    return _note(ratios, rounds, "its intervals take from other cells how sessions differ"
+                 if ratios.sessions >= FEWEST else f"its intervals are of {_those(len(set(rounds)))} alone")
 
 
 def _sessions(ratios: Ratios, cell: Cell) -> dict[int, int]:
@@ -58,9 +58,9 @@ def _sessions(ratios: Ratios, cell: Cell) -> dict[int, int]:
     return {one.round: one.session for one in ratios.index.valid_observations[cell]}
 
 
-def _note(ratios: Ratios, clock: Clock, rounds: Sequence[int], scope: str) -> Note | None:
+def _note(ratios: Ratios, rounds: Sequence[int], scope: str) -> Note | None:
     """Return the note if sessions lack; `rounds` has the session of each round that the number comes from."""
-    own, every, done = len(set(rounds)), ratios.spread(clock).sessions, ratios.index.run.rounds_done
+    own, every, done = len(set(rounds)), ratios.sessions, ratios.index.run.rounds_done
     if own >= every:
         return None
     return Note(text=f"{own} of {every} sessions ({len(rounds)} of {done} rounds): {scope}")

@@ -144,7 +144,7 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     speedup = ratios.compare(base, cell)
     if speedup is None:
         return replace(result, notes=(*result.notes, Note(text="no ratio: it shares no round with its baseline")))
-    inflation = ratios.compare(cell, base, "cpu")
+    work = ratios.ratio(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = speedup.ratio / cell.workers if cell.phase is Phase.STEADY else None
     if speedup.between[0] > cell.workers and cell.phase is Phase.STEADY:
@@ -152,7 +152,7 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
             text=f"more than {cell.workers} workers can gain by themselves: something slows {base.runner}, such as "
                  "cores that go to sleep while it waits, or caches that its work does not fit into")))
     result = replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
-                     inflation=inflation)
+                     cpu_inflation=None if work is None else work.ratio)
     return _with_lack(result, note_on_ratio(ratios, base, cell, "wall"))
 
 

@@ -7,7 +7,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.stats.class_rounds import DISTINCT
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import clock_text
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.report.table.observations import Clock
-    from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.noise import PairNoise
 
 # Among four rounds, such a process moves the mean by 10 %, and a robust ratio hardly.  Of the 113 cells of the runs in
 # results/example, on virtual machines, 11 have one, and 20 one of 1.3.
@@ -34,23 +33,13 @@ def process_notes(slowest: float | None) -> tuple[Note, ...]:
     return (Note(text=f"the slowest process took {slowest:.1f} times the median"),)
 
 
-def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
+def noise_notes(noise: PairNoise, clock: Clock) -> Iterator[Note]:
     """Yield the reasons for an interval wider than the usual noise of its group makes it.
 
     Args:
         noise: That of the pair, see `Noise.between`.
         clock: The clock of the ratio.
     """
-    extra = noise.class_rounds
-    if noise.pair is not None and noise.pair.moderated and extra.chance < DISTINCT:
-        yield Note(text="some rounds disturbed cells with several workers and cells with one differently: intervals of "
-                        f"{clock_text(clock)} between them are widened {sqrt(1 + extra.share):.1f} times for it "
-                        f"({chance_text(extra.chance)})")
-        if (lasting := extra.correlation.applied) and extra.correlation.significant:
-            times = sqrt((1 + extra.share * (1 + lasting) / (1 - lasting)) / (1 + extra.share))
-            yield Note(text="what disturbed one of these classes of cells lasted for several rounds (correlation "
-                            f"{lasting:.2f}): these intervals of {clock_text(clock)} are widened {times:.1f} times "
-                            f"more for it ({chance_text(extra.correlation.chance)})")
     if (correlation := noise.correlation.applied) and noise.correlation.significant:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"successive rounds are somewhat alike (correlation {correlation:.2f}): intervals of "

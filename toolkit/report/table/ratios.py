@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import expm1, isfinite, log
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
@@ -17,42 +16,42 @@ from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
-from gilscope.toolkit.report.table.session_spread import SessionSpread, arms_of_sessions
 from gilscope.toolkit.stats.best import best_of, fastest_ratio
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sessions import FEWEST, SessionRatio, recheck_noise
-from gilscope.toolkit.stats.unpaired import mean_level, run_level
+from gilscope.toolkit.stats.sessions import FEWEST, levels_of_sessions
+from gilscope.toolkit.stats.unpaired import run_level
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
     from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.paired import RatioEstimate
     from gilscope.toolkit.stats.unpaired import RunLevel
     from gilscope.toolkit.stats.verdict import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockRatios:
-    """The numbers of a whole run by one clock."""
+    """The numbers of a whole run, or of one of its sessions, by one clock."""
 
-    logs: Mapping[NoiseGroup, RoundLogs[Cell]]
+    logs: Mapping[NoiseGroup, RoundLogs[Cell]]   # by round; from three sessions on, by session
     noises: Mapping[NoiseGroup, Noise]
     check: AACheck
-    sessions: Mapping[NoiseGroup, Mapping[int, RoundLogs[Cell]]]   # the logs by session; empty if there is one session
 
 
 class Ratios:
     """Compares cells of one run with each other.
 
-    If the run has several sessions, every ratio is formed in each session, see `SessionSpread`.
+    From three sessions on, a session takes the place of a round, see `stats.sessions`.
 
     Args:
         index: The run.
@@ -67,9 +66,8 @@ class Ratios:
         self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
         self._errors: dict[tuple[NoiseGroup, Clock, bool], float | None] = {}
-        self._spreads: dict[Clock, SessionSpread] = {}
-        self._session_levels: dict[Clock, Mapping[NoiseGroup, Mapping[Cell, Mapping[int, RunLevel]]]] = {}
-        self._as_rounds: dict[Clock, tuple[Mapping[NoiseGroup, RoundLogs[Cell]], Mapping[NoiseGroup, Noise]]] = {}
+        self._rounds: dict[Clock, Mapping[NoiseGroup, RoundLogs[Cell]]] = {}
+        self._of_sessions: dict[Clock, Mapping[int, ClockRatios]] = {}
 
     @property
     def comparisons(self) -> int:
@@ -80,7 +78,7 @@ class Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons, self._noise_by)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
-        other._spreads = self._spreads
+        other._rounds, other._of_sessions = self._rounds, self._of_sessions
         return other
 
     def group(self, cell: Cell) -> NoiseGroup:
@@ -98,52 +96,56 @@ class Ratios:
         """The run by CPU time."""
         return self._clocked("cpu")
 
-    @cached_property
+    @property
     def confidence(self) -> float:
-        """Return the confidence of the intervals that verdicts use; without the joint shifts of sessions."""
-        own = self.spread("wall").table_shares(self._together)[0]
-        return simultaneous(self.comparisons, own)
+        """Return the confidence of the intervals that verdicts use."""
+        return simultaneous(self.comparisons, self._together)
+
+    @cached_property
+    def sessions(self) -> int:
+        """Return the number of sessions in which something was measured."""
+        return len(set(self._session_of_round.values()))
+
+    @cached_property
+    def _session_of_round(self) -> Mapping[int, int]:
+        return {each.round: each.session
+                for observations in self.index.valid_observations.values() for each in observations}
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
-        ratio = self._ratio(baseline, sample, clock)
+        ratio = self.ratio(baseline, sample, clock)
         if ratio is None:
             return None
-        comparison = conclude(ratio, self.by(clock).check, self.confidence, clock=clock_text(clock),
-                              notes=[*noise_notes(ratio.noise, clock)])
-        return self._with_sessions(comparison, ratio, clock)
+        return self._concluded(ratio, baseline, sample, clock)
 
-    def _with_sessions(self, comparison: Comparison, ratio: Ratio | SessionRatio, clock: Clock) -> Comparison:
-        """Return a comparison with the number of sessions that it is of, and of those that the run has."""
-        if not isinstance(ratio, SessionRatio):
+    def _concluded(self, ratio: RatioEstimate, baseline: Cell, sample: Cell, clock: Clock) -> Comparison:
+        rounds = self._shared_rounds(baseline, sample, clock)
+        comparison = conclude(
+            ratio, self.by(clock).check, self.confidence, clock=clock_text(clock), rounds=len(rounds),
+            notes=[*noise_notes(self.by(clock).noises[self.group(sample)].usual, clock)])
+        if self.sessions < 2:
             return comparison
-        return replace(comparison, sessions=ratio.sessions, run_sessions=self.spread(clock).sessions)
+        return replace(comparison, sessions=len({self._session_of_round[r] for r in rounds}),
+                       run_sessions=self.sessions)
+
+    def _shared_rounds(self, baseline: Cell, sample: Cell, clock: Clock) -> Collection[int]:
+        """Return the rounds of all sessions that both cells have."""
+        return self.rounds(clock)[self.group(sample)].difference(baseline, sample)
 
     def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
         """Return the speed-up in each session by itself, empty if the run has one session."""
-        check = self.by(clock).check
-        return {session: conclude(ratio, check, self.confidence, clock=clock_text(clock))
-                for session, ratio in self.spread(clock).parts(baseline, sample).items()}
+        group, found = self.group(sample), {}
+        for session, numbers in self._by_session(clock).items() if self.sessions > 1 else ():
+            logs = numbers.logs.get(group)
+            if logs is not None and logs.difference(baseline, sample):
+                ratio = compare(logs, numbers.noises[group], baseline, sample)
+                found[session] = conclude(ratio, numbers.check, self.confidence, clock=clock_text(clock))
+        return found
 
-    def _ratio(self, baseline: Cell, sample: Cell, clock: Clock) -> Ratio | SessionRatio | None:
-        spread = self.spread(clock)
-        if not spread.several:
-            return self.within_session(baseline, sample, clock)
-        error = self.error(self.group(sample), clock, max(baseline.workers, sample.workers))
-        ratio = spread.ratio(baseline, sample, self._together)
-        return None if ratio is None else replace(ratio, aa_error=error or 0.0)
+    def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
+        """Return the estimated ratio of `sample` to `baseline`, None if they share no round.
 
-    def spread(self, clock: Clock) -> SessionSpread:
-        """Return how ratios by one clock differ between the sessions of the run."""
-        if clock not in self._spreads:
-            numbers = self.by(clock)
-            self._spreads[clock] = SessionSpread(self.index.run, numbers.sessions, numbers.noises, self.group)
-        return self._spreads[clock]
-
-    def within_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
-        """Return the estimated ratio of `sample` to `baseline` over the rounds of a run with one session.
-
-        None if they share no round; `compare` derives the interval and the verdict from it.
+        `compare` derives the interval and the verdict from it.
         """
         group, numbers = self.group(sample), self.by(clock)
         logs = numbers.logs.get(group)
@@ -155,46 +157,8 @@ class Ratios:
     def level(self, cell: Cell, clock: Clock) -> RunLevel:
         """Return the level of a cell that has numbers, to compare it with that in another run."""
         group, numbers = self.group(cell), self.by(clock)
-        if not numbers.sessions.get(group):
-            return run_level(numbers.logs[group], numbers.noises[group], cell)
-        levels = self._levels_in_sessions(clock)[group][cell]
-        if len(levels) < FEWEST:
-            return mean_level([*levels.values()])
-        logs, noises = self._sessions_as_rounds(clock)
-        return replace(run_level(logs[group], noises[group], cell),
-                       rounds=sum(each.rounds for each in levels.values()))
-
-    def _levels_in_sessions(self, clock: Clock) -> Mapping[NoiseGroup, Mapping[Cell, Mapping[int, RunLevel]]]:
-        """Return the level of each cell in each session that has it."""
-        if clock not in self._session_levels:
-            numbers = self.by(clock)
-            arms = {group: {session: arms_of_sessions({session: logs}) for session, logs in sessions.items()}
-                    for group, sessions in numbers.sessions.items()}
-            self._session_levels[clock] = {
-                group: {cell: {session: run_level(logs, numbers.noises[group], (cell, session))
-                               for session, logs in arms[group].items() if logs.levels.get((cell, session))}
-                        for cell in whole.levels}
-                for group, whole in numbers.logs.items()}
-        return self._session_levels[clock]
-
-    def _sessions_as_rounds(
-        self, clock: Clock,
-    ) -> tuple[Mapping[NoiseGroup, RoundLogs[Cell]], Mapping[NoiseGroup, Noise]]:
-        """Return the levels by session in the place of those by round, and their noise."""
-        if clock not in self._as_rounds:
-            logs = {group: RoundLogs(levels={cell: {session: level.center for session, level in levels.items()}
-                                             for cell, levels in cells.items()})
-                    for group, cells in self._levels_in_sessions(clock).items()}
-            cells = [cell for each in logs.values() for cell in each.levels]
-            pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
-            for cell, again in self.index.aa_pairs():
-                if {cell, again} <= logs.get(self.group(cell), RoundLogs(levels={})).levels.keys():
-                    pairs[self.group(cell)].append((cell, again))
-            noises, _ = checked_noise(
-                logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
-                treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
-            self._as_rounds[clock] = logs, noises
-        return self._as_rounds[clock]
+        return replace(run_level(numbers.logs[group], numbers.noises[group], cell),
+                       rounds=len(self.rounds(clock)[group].levels[cell]))
 
     def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
         """Return the cells, all of one group, that may be the fastest; None if the noise is unknown.
@@ -202,7 +166,7 @@ class Ratios:
         Args:
             cells: Cells of one group; each must have numbers.
         """
-        known = isfinite(self.wall.noises[self.group(cells[0])].spread)
+        known = isfinite(self.wall.noises[self.group(cells[0])].arm.spread)
         return best_of(cells, self._shared_ratio, self._together) if known else None
 
     def compare_fastest(
@@ -218,16 +182,14 @@ class Ratios:
             The fastest by their estimates, and the comparison; None if these two share no round.
         """
         found = fastest_ratio(baselines, samples, self._shared_ratio, self._together)
-        leading = self._shared_ratio(*found.leaders)
-        if leading is None:
+        if found.leading is None:
             return None
-        comparison = conclude(found, self.wall.check, self.confidence, notes=[*noise_notes(leading.noise, "wall")])
-        return (*found.leaders, self._with_sessions(comparison, leading, "wall"))
+        return (*found.leaders, self._concluded(found, *found.leaders, "wall"))
 
-    def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | SessionRatio | None:
+    def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | None:
         """Return the ratio by wall time, None if the two share too few rounds for any claim."""
-        ratio = self._ratio(baseline, sample, "wall")
-        return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
+        ratio = self.ratio(baseline, sample)
+        return None if ratio is None or len(self._shared_rounds(baseline, sample, "wall")) < MIN_ROUNDS else ratio
 
     def floors(self, group: NoiseGroup) -> Floors:
         """Return the largest expected differences between two measurements of a cell of a group."""
@@ -245,7 +207,7 @@ class Ratios:
         numbers = self.by(clock)
         logs, noise = numbers.logs.get(group), numbers.noises.get(group)
         rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
-        if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
+        if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.usual.floor(rounds)):
             return None
         error = self.error(group, clock, workers)
         bound = max(bound, error or 0.0)
@@ -268,7 +230,7 @@ class Ratios:
             baselines = [replace(cell, runner=run.baseline, workers=1),
                          *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
             for baseline in baselines:
-                ratio = None if baseline == cell else self._ratio(baseline, cell, clock)
+                ratio = None if baseline == cell else self.ratio(baseline, cell, clock)
                 if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
                     yield ratio.floor
 
@@ -288,65 +250,59 @@ class Ratios:
             arms = [pair for pair in self.index.aa_pairs() if self.group(pair[0]) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
             numbers, used = self.by(clock), single if workers == 1 and single else arms
-            if self.spread(clock).several:
-                pairs = [fmean(each.center for each in parts.values())
-                         for arm in used if (parts := self.spread(clock).parts(*arm))]
-            else:
-                ratios = compare_pairs(numbers.logs[group], numbers.noises[group], used)
-                pairs = [each.center for each in ratios.values()]
-            self._errors[key] = max((expm1(abs(each)) for each in pairs), default=None)
+            ratios = compare_pairs(numbers.logs[group], numbers.noises[group], used)
+            self._errors[key] = max((expm1(abs(each.center)) for each in ratios.values()), default=None)
         return self._errors[key]
 
+    def rounds(self, clock: Clock) -> Mapping[NoiseGroup, RoundLogs[Cell]]:
+        """Return the logs of each group by round, those of all sessions."""
+        if clock not in self._rounds:
+            groups: dict[NoiseGroup, dict[Cell, Sequence[Observation]]] = {}
+            for cell, observations in self.index.valid_observations.items():
+                groups.setdefault(self.group(cell), {})[cell] = observations
+            self._rounds[clock] = {group: _logs(cells, clock) for group, cells in groups.items()}
+        return self._rounds[clock]
+
     def _clocked(self, clock: Clock) -> ClockRatios:
-        groups: dict[NoiseGroup, dict[Cell, Sequence[Observation]]] = {}
-        for cell, observations in self.index.valid_observations.items():
-            groups.setdefault(self.group(cell), {})[cell] = observations
-        logs = {group: _logs(cells, clock) for group, cells in groups.items()}
+        logs = self.rounds(clock)
+        if self.sessions < FEWEST:
+            return self._numbers(logs)
+        return self._numbers({group: levels_of_sessions(each) for group, each in self._split(logs).items()},
+                             shared_rounds=True)
+
+    def _by_session(self, clock: Clock) -> Mapping[int, ClockRatios]:
+        """Return the numbers of each session by itself."""
+        if clock not in self._of_sessions:
+            split = self._split(self.rounds(clock))
+            self._of_sessions[clock] = {
+                session: self._numbers({group: each[session] for group, each in split.items() if session in each})
+                for session in sorted(set(self._session_of_round.values()))}
+        return self._of_sessions[clock]
+
+    def _split(
+        self, logs: Mapping[NoiseGroup, RoundLogs[Cell]],
+    ) -> dict[NoiseGroup, dict[int, RoundLogs[Cell]]]:
+        """Return the logs of each group by session."""
+        split: dict[NoiseGroup, dict[int, RoundLogs[Cell]]] = {}
+        for group, each in logs.items():
+            sessions = sorted({self._session_of_round[r] for rounds in each.levels.values() for r in rounds})
+            split[group] = {session: RoundLogs(levels={
+                cell: {r: level for r, level in rounds.items() if self._session_of_round[r] == session}
+                for cell, rounds in each.levels.items()}) for session in sessions}
+        return split
+
+    def _numbers(self, logs: Mapping[NoiseGroup, RoundLogs[Cell]], *, shared_rounds: bool = False) -> ClockRatios:
         aa_pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
         for cell, again in self.index.aa_pairs():
-            if cell in groups.get(self.group(cell), {}) and again in groups[self.group(cell)]:
-                aa_pairs[self.group(cell)].append((cell, again))
-        by_session = {group: _by_session(logs[group], cells) for group, cells in groups.items()}
-        seed = self.index.run.seed
-        if len({session for each in by_session.values() for session in each}) < 2:  # one is the run
-            cells = [cell for each in logs.values() for cell in each.levels]
-            noises, check = checked_noise(
-                logs, aa_pairs, classes={cell: _worker_class(cell) for cell in cells},
-                treatments={cell: _treatment(cell) for cell in cells}, seed=seed)
-            return ClockRatios(logs=logs, noises=noises, check=check, sessions={})
-        # To the noise, an arm in another session is another arm: what differs between sessions is no process's error.
-        arms = {group: arms_of_sessions(each) for group, each in by_session.items()}
-        names = [arm for each in arms.values() for arm in each.levels]
+            group = self.group(cell)
+            if group in logs and {cell, again} <= logs[group].levels.keys():
+                aa_pairs[group].append((cell, again))
+        cells = [cell for each in logs.values() for cell in each.levels]
         noises, check = checked_noise(
-            arms,
-            {group: [((cell, session), (again, session)) for cell, again in pairs for session in by_session[group]]
-             for group, pairs in aa_pairs.items()},
-            classes={arm: _worker_class(arm[0]) for arm in names},
-            treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
-        spread = SessionSpread(self.index.run, by_session, noises, self.group)
-        if spread.known:
-            noises, check = recheck_noise(noises, [
-                ratio for pairs in aa_pairs.values() for pair in pairs for ratio in spread.parts(*pair).values()],
-                spread.own)
-        return ClockRatios(logs=logs, noises=noises, check=check, sessions=by_session)
-
-
-def _by_session(
-    logs: RoundLogs[Cell], cells: Mapping[Cell, Sequence[Observation]],
-) -> dict[int, RoundLogs[Cell]]:
-    """Return the logs of each session."""
-    sessions = {each.round: each.session for observations in cells.values() for each in observations}
-    return {
-        session: RoundLogs(levels={
-            cell: {r: level for r, level in levels.items() if sessions[r] == session}
-            for cell, levels in logs.levels.items()})
-        for session in sorted(set(sessions.values()))
-    }
-
-
-def _worker_class(cell: Cell) -> str:
-    """Return the class of a cell that a round may disturb alone: what slows two workers need not slow one."""
-    return "one" if cell.workers == 1 else "several"
+            logs, aa_pairs, shared_rounds=shared_rounds,
+            classes={cell: ArmClass(workers=cell.workers > 1, build=cell.build) for cell in cells},
+            treatments={cell: _treatment(cell) for cell in cells})
+        return ClockRatios(logs=logs, noises=noises, check=check)
 
 
 def _treatment(cell: Cell) -> tuple[str, str, int]:
@@ -357,8 +313,8 @@ def _treatment(cell: Cell) -> tuple[str, str, int]:
 def reported_comparisons(index: Index) -> int:
     """Return the number of verdicts in the report of a run.
 
-    They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one
-    worker between two builds, and the fastest models of a build with a GIL and of a free-threaded one.
+    They are the speed-up of every cell against its baseline, the CPU time of every cell with one worker between two
+    builds, and the fastest models of a build with a GIL and of a free-threaded one.
     """
     run = index.run
     cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}
@@ -371,7 +327,7 @@ def reported_comparisons(index: Index) -> int:
     groups = {(group_of(cell), cell.build) for cell in cells if cell.phase is Phase.STEADY}
     fastest = sum(second in free and first not in free and build == first and (group, second) in groups
                 for group, build in groups for first, second in pairs)
-    return 2 * against_baseline + between_builds + fastest
+    return against_baseline + between_builds + fastest
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:

@@ -8,14 +8,14 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
+from gilscope.toolkit.report.document import Duration, Heading, Lines, Quantity, Share
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
-from gilscope.toolkit.report.wording import inflation_text, ratio_text, value_text
+from gilscope.toolkit.report.wording import ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -189,8 +189,8 @@ def _row(
         row["verdict"] = "baseline"
     if result.efficiency is not None and cell.workers > 1:
         row["efficiency"] = {"text": value_text(Share(result.efficiency)), "sort": result.efficiency}
-    if result.inflation is not None:
-        row["inflation"] = {"text": inflation_text(result.inflation), "sort": result.inflation.ratio}
+    if result.cpu_inflation is not None:
+        row["inflation"] = {"text": value_text(Quantity(result.cpu_inflation, "x")), "sort": result.cpu_inflation}
     return row | {"marks": list(notes.marks(reasons))}
 
 

@@ -1,0 +1,121 @@
+"""How much more pairs of one kind differ from round to round than pairs within a class of workers.
+
+A disturbance of one core slows arms with two workers, and no arm with one; a build may be favoured for a round by its
+memory layout.  All arms of a class share that, so pairs within the class do not see it, and neither do A/A arms; pairs
+across classes do.  With few rounds a pair alone knows little about it, so the variance of its differences over rounds
+is pooled by kind over all workloads of a run, relative to that of pairs within a class.
+
+Pairs of one workload share their rounds, so they are as many observations of the excess as there are rounds.
+
+Assumption: the excess is the same for all pairs of a kind, in proportion to the noise of their workload.
+
+Source: Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from math import inf
+from statistics import median, variance
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.stats.estimators import FAR_OUT, scale_of_differences
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs
+
+
+class PairKind(StrEnum):
+    """What the two arms of a pair have in common."""
+
+    WITHIN = "within a class"
+    ACROSS = "across classes"       # of workers
+    BUILDS = "between builds"       # in the same class of workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmClass:
+    """What a round may disturb by itself: arms of one class of workers, or of one build."""
+
+    workers: Hashable
+    build: Hashable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSpread:
+    """The spread of the pairs of a kind."""
+
+    ratio: float      # of their variance over rounds, to that of pairs within a class; at least 1
+    freedom: float    # degrees of freedom of the excess: rounds, not pairs
+
+    def prior(self, usual: float) -> float:
+        """Return the degrees of freedom of the kind's spread, where that within a class has `usual` ones."""
+        uncertain = (self.ratio - 1) ** 2 / self.freedom + (1 / usual if usual else inf)
+        return self.ratio**2 / uncertain if uncertain else inf
+
+
+def kind_of(one: ArmClass | None, other: ArmClass | None) -> PairKind:
+    """Return the kind of a pair of arms; arms without a class are of the same one."""
+    if one is None or other is None or one == other:
+        return PairKind.WITHIN
+    return PairKind.ACROSS if one.workers != other.workers else PairKind.BUILDS
+
+
+def kind_spreads[Group: Hashable, Arm: Hashable](
+    fits: Mapping[Group, LevelFit[Arm]], logs: Mapping[Group, RoundLogs[Arm]], classes: Mapping[Arm, ArmClass],
+    alike: Mapping[Group, Mapping[Arm, Mapping[int, float]]], *, shared_rounds: bool = False,
+) -> dict[PairKind, KindSpread]:
+    """Return the spread of each kind of pairs but those within a class, which is the unit.
+
+    Args:
+        fits: Arms and rounds, fitted to `logs`.
+        logs: The levels of all workloads.
+        classes: The class of each arm.
+        alike: The residuals of the arms that err like the others: only these count.
+        shared_rounds: True if a round is one time for all workloads, as a session is: what it does to one, it may do to
+            all, so more workloads are no more observations.
+    """
+    pools: dict[PairKind, list[tuple[float, int]]] = {}   # ratio and degrees of freedom, by workload
+    for group, fit in fits.items():
+        levels = {arm: each for arm, each in _clipped(fit, logs[group], classes).items() if arm in alike[group]}
+        variances: dict[PairKind, list[tuple[float, int]]] = {}
+        for one, other in combinations(levels, 2):
+            away = [levels[one][r] - levels[other][r] for r in levels[one] if r in levels[other]]
+            if len(away) > 1:
+                kind = kind_of(classes[one], classes[other])
+                variances.setdefault(kind, []).append((variance(away), len(away) - 1))
+        means = {kind: _mean(found) for kind, found in variances.items()}
+        if unit := means.pop(PairKind.WITHIN, 0.0):
+            rounds = max(map(len, levels.values()))
+            for kind, mean in means.items():
+                pools.setdefault(kind, []).append((mean / unit, rounds - 1))
+    total = max if shared_rounds else sum
+    return {kind: KindSpread(ratio=max(_mean(pool), 1.0), freedom=total(free for _, free in pool))
+            for kind, pool in pools.items()}
+
+
+def _mean(weighted: list[tuple[float, int]]) -> float:
+    return sum(value * weight for value, weight in weighted) / sum(weight for _, weight in weighted)
+
+
+def _clipped[Arm: Hashable](
+    fit: LevelFit[Arm], logs: RoundLogs[Arm], classes: Mapping[Arm, ArmClass],
+) -> dict[Arm, dict[int, float]]:
+    """Return the levels less their arms' centres, none farther from its class in the round than errors usually are.
+
+    One slow process is no effect of the round.
+    """
+    most = FAR_OUT / 2**0.5 * scale_of_differences(sorted(
+        value for rounds in fit.residuals.values() for value in rounds.values()))
+    levels = {arm: {r: logs.levels[arm][r] - fit.centers[arm] for r in rounds} for arm, rounds in fit.residuals.items()}
+    together: dict[tuple[Hashable, int], list[float]] = {}
+    for arm, rounds in levels.items():
+        for r, value in rounds.items():
+            together.setdefault((classes[arm].workers, r), []).append(value)
+    middles = {key: median(values) for key, values in together.items()}
+    return {arm: {r: middle + max(-most, min(value - middle, most)) for r, value in rounds.items()
+                  for middle in (middles[classes[arm].workers, r],)}
+            for arm, rounds in levels.items()}
