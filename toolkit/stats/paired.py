@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from math import expm1, isfinite
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.log_times import RoundLogs
@@ -17,7 +17,9 @@ from gilscope.toolkit.stats.verdict import MIN_ROUNDS, Comparison
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.noise_floor import AACheck
+    from gilscope.toolkit.stats.ratios import Ratio
 
 FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
 UNKNOWN = Note(text="the noise is unknown (too few processes, or values that do not vary): nothing can be called "
@@ -59,30 +61,8 @@ class PairedArms[Arm: Hashable]:
         return conclude(ratio, self._check, self._confidence, clock=self._clock)
 
 
-class RatioEstimate(Protocol):
-    """An estimated ratio with an interval at any confidence, from one run or two."""
-
-    @property
-    def ratio(self) -> float:
-        """The estimate: 2.0 is twice as fast."""
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds it is estimated from."""
-
-    @property
-    def floor(self) -> float:
-        """The noise floor, as a share; infinite: unknown."""
-
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the confidence interval; 0 and infinity if nothing is known."""
-
-    def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor."""
-
-
 def conclude(
-    ratio: RatioEstimate, check: AACheck, confidence: float, *, clock: str = "wall time", notes: Sequence[Note] = (),
+    ratio: Ratio | FastestRatio[Any], check: AACheck, confidence: float, *, clock: str = "wall time", notes: Sequence[Note] = (),
     rounds: int | None = None,
 ) -> Comparison:
     """Return the comparison for a ratio, with the notes that its noise requires.

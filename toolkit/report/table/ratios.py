@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
+    from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.noise import Noise
-    from gilscope.toolkit.stats.paired import RatioEstimate
     from gilscope.toolkit.stats.unpaired import RunLevel
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -118,7 +118,7 @@ class Ratios:
             return None
         return self._concluded(ratio, baseline, sample, clock)
 
-    def _concluded(self, ratio: RatioEstimate, baseline: Cell, sample: Cell, clock: Clock) -> Comparison:
+    def _concluded(self, ratio: Ratio | FastestRatio[Cell], baseline: Cell, sample: Cell, clock: Clock) -> Comparison:
         rounds = self._shared_rounds(baseline, sample, clock)
         comparison = conclude(
             ratio, self.by(clock).check, self.confidence, clock=clock_text(clock), rounds=len(rounds),
