@@ -7,6 +7,7 @@ other reasons.
 
 from __future__ import annotations
 
+import sys
 from enum import IntFlag
 from typing import NamedTuple
 
@@ -94,6 +95,22 @@ QUIET, KEYED, MAY_FAIL, COPIES = Fact.QUIET, Fact.KEYED, Fact.MAY_FAIL, Fact.COP
 EAGER, LAZY, FRESH, MAKES = Fact.EAGER, Fact.LAZY, Fact.FRESH, Fact.MAKES
 
 
+class Container(IntFlag):
+    """Containers that a build without the GIL may go through in several steps where one with the GIL takes one."""
+
+    NONE = 0
+    DICT = 1          # no other class
+    SUBCLASS = 2      # of dict: defaultdict, Counter, the program's
+    ORDERED = 4       # OrderedDict and its views
+    VIEW = 8          # of another dict
+    SET = 16
+    DEQUE = 32
+
+
+_DICT, _VIEW, _ORDERED, _DEQUE = Container.DICT, Container.VIEW, Container.ORDERED, Container.DEQUE
+_OTHERS = Container.SUBCLASS | Container.ORDERED | Container.DEQUE
+
+
 class Method(NamedTuple):
     """The effects of a method, by the type that defines it; "" for none."""
 
@@ -104,11 +121,15 @@ class Method(NamedTuple):
     arrays: str = ""       # array.array, bytearray
     queues: str = ""       # of the module queue
     facts: Fact = Fact.NONE
+    in_steps: Container = Container.NONE     # without the GIL, the effect on these is no single step
 
     @property
     def effects(self) -> tuple[str, ...]:
         """The names of all effects, of any type."""
-        return tuple(filter(None, self[:-1]))
+        return tuple(effect for effect in self[:len(FAMILIES)] if effect)
+
+
+FAMILIES = Method._fields[:-2]
 
 
 METHODS = {
@@ -135,7 +156,7 @@ METHODS = {
     "isdisjoint": Method(),
     "issubset": Method(),
     "issuperset": Method(),
-    "items": Method(dicts="view", facts=QUIET | Fact.VIEW),
+    "items": Method(dicts="view", facts=QUIET | Fact.VIEW, in_steps=_ORDERED),     # views are gone through at once
     "keys": Method(dicts="size", facts=QUIET | Fact.VIEW),
     "most_common": Method(),
     "move_to_end": Method(dicts="reshape", facts=KEYED),
@@ -158,7 +179,7 @@ METHODS = {
     "total": Method(counters="iterate"),
     "union": Method(facts=COPIES),
     "update": Method(dicts="insert keys", counters="count keys", sets="insert keys", facts=COPIES),
-    "values": Method(dicts="view", facts=QUIET | Fact.VIEW),
+    "values": Method(dicts="view", facts=QUIET | Fact.VIEW, in_steps=_ORDERED),
 }
 
 
@@ -168,6 +189,7 @@ class Function(NamedTuple):
     effect: str = ""       # on the first one
     iterates: str = ""     # over these: "first", "all", "rest" (all but the first), "only" (the first, if it is alone)
     facts: Fact = Fact.NONE
+    in_steps: Container = Container.NONE     # without the GIL, the effect on these is no single step
 
     @property
     def reads_first(self) -> bool:
@@ -183,14 +205,14 @@ BUILTINS = {
     "bytearray": Function(facts=EAGER | FRESH | MAKES),
     "bytes": Function(facts=EAGER | FRESH),
     "chr": Function(facts=QUIET),
-    "dict": Function("copy", facts=QUIET | EAGER | FRESH | MAKES),
+    "dict": Function("copy", facts=QUIET | EAGER | FRESH | MAKES, in_steps=_ORDERED | _VIEW),
     "dir": Function(facts=FRESH),
     "divmod": Function(facts=QUIET),
     "enumerate": Function(iterates="first", facts=QUIET | LAZY | FRESH),
     "filter": Function(iterates="rest", facts=LAZY | FRESH),
     "float": Function(facts=QUIET),
-    "format": Function("show"),
-    "frozenset": Function("snapshot", facts=EAGER | FRESH),
+    "format": Function("show", in_steps=_ORDERED | _DEQUE),
+    "frozenset": Function("snapshot", facts=EAGER | FRESH, in_steps=_OTHERS | _VIEW),
     "hash": Function(facts=QUIET),
     "id": Function(facts=QUIET),
     "input": Function(facts=FRESH),
@@ -198,22 +220,23 @@ BUILTINS = {
     "isinstance": Function(facts=QUIET | EAGER),
     "iter": Function(facts=LAZY),
     "len": Function("size", facts=QUIET | EAGER),
-    "list": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES),
+    "list": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES, in_steps=_OTHERS),
     "map": Function(iterates="rest", facts=LAZY | FRESH),
     "max": Function(iterates="only", facts=QUIET | EAGER),
     "min": Function(iterates="only", facts=QUIET | EAGER),
     "open": Function(facts=FRESH),
     "ord": Function(facts=QUIET),
-    "print": Function("show", facts=QUIET | EAGER),
+    "print": Function("show", facts=QUIET | EAGER, in_steps=_ORDERED | _DEQUE),
     "range": Function(facts=QUIET | FRESH),
-    "repr": Function("show", facts=QUIET | EAGER | FRESH),
+    "repr": Function("show", facts=QUIET | EAGER | FRESH, in_steps=_ORDERED | _DEQUE),
     "reversed": Function(facts=LAZY | FRESH),
     "round": Function(facts=QUIET),
-    "set": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES),
-    "sorted": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES),
-    "str": Function("show", facts=QUIET | EAGER | FRESH),
+    "set": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES, in_steps=_OTHERS | _VIEW),
+    "sorted": Function("snapshot", facts=QUIET | EAGER | FRESH | MAKES, in_steps=_OTHERS),
+    "str": Function("show", facts=QUIET | EAGER | FRESH, in_steps=_ORDERED | _DEQUE),
     "sum": Function(iterates="first", facts=QUIET | EAGER),
-    "tuple": Function("snapshot", facts=QUIET | EAGER | FRESH),
+    "tuple": Function("snapshot", facts=QUIET | EAGER | FRESH,
+                      in_steps=_OTHERS | _DICT | _VIEW | Container.SET),
     "type": Function(facts=QUIET),
     "zip": Function(iterates="all", facts=QUIET | LAZY | FRESH),
 }
@@ -222,11 +245,20 @@ LIBRARY = {     # of the standard library, by module
     "collections": {"Counter": Function(facts=MAKES), "OrderedDict": Function(facts=MAKES),
                     "defaultdict": Function(facts=MAKES), "deque": Function(facts=MAKES)},
     "heapq": {"heapify": Function("rewrite"), "heappop": Function("pull"), "heappush": Function("push"),
-              "heappushpop": Function("rewrite"), "heapreplace": Function("rewrite"), "merge": Function(iterates="all")},
+              "heappushpop": Function("rewrite"), "heapreplace": Function("rewrite"),
+              "merge": Function(iterates="all")},
     "random": {"shuffle": Function("rewrite")},
 }
 SYNTAX = {      # what reads a container without a call, by the key of its site
-    "": "size", "not": "size", "star": "snapshot", "unpack": "snapshot", "join": "snapshot",
+    "": Function("size"),
+    "join": Function("snapshot", in_steps=_OTHERS),
+    "not": Function("size"),
+    "star": Function("snapshot", in_steps=_OTHERS),
+    "unpack": Function("snapshot"),
+}
+# What CPython made a single step in a patch release, the first of each minor version.
+ATOMIC_SINCE = {
+    "defaultdict.__missing__": ((3, 13, 12), (3, 14, 3), (3, 15, 0)),    # keeps the first of two values, not the last
 }
 LOCK_PAIRS = {"acquire": "release", "lock": "unlock"}     # of objects whose class is not known; also `with`
 
@@ -246,10 +278,16 @@ def library_function(module: str, name: str) -> Function:
     return LIBRARY.get(module, {}).get(name, Function())
 
 
-def function_effects() -> dict[str, str]:
-    """Return the effects on the first argument, by the key of a site of the op `size`."""
-    functions = {**BUILTINS, **{name: function for module in LIBRARY.values() for name, function in module.items()}}
-    return {**SYNTAX, **{name: function.effect for name, function in functions.items() if function.effect}}
+def readers() -> dict[str, Function]:
+    """Return what has an effect on its first argument, by the key of a site of the op `size`."""
+    return {name: function for module in (SYNTAX, BUILTINS, *LIBRARY.values()) for name, function in module.items()
+            if function.effect}
+
+
+def is_atomic(step: str, version: tuple[int, int, int] = sys.version_info[:3]) -> bool:
+    """Return True if a step of `ATOMIC_SINCE` is one in a version of CPython."""
+    firsts = ATOMIC_SINCE[step]
+    return version >= firsts[-1] or any(first[:2] == version[:2] and first <= version for first in firsts)
 
 
 # Methods that the op `method` is for.  An object's type is not known before the program runs, so these go by name.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from sys import _getframe
 
-from gilscope.toolkit.race.effects import function_effects
+from gilscope.toolkit.race.effects import Function, readers
 from tests.race.model import detection, handoff
 from tests.race.model.object_kinds import descends, family, loaded, one_of
-from tests.race.model.ops_methods import effect_steps, is_queue
+from tests.race.model.ops_methods import effect_steps, in_steps, is_queue
 from tests.race.model.shadow import part
 
 TYPE_CHECKING = False
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from tests.race.model.monitor import Monitor
     from tests.race.model.state import ReferenceSite
 
-_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_KEYS, _VALUES, _ITEMS = _VIEWS
-_FUNCTION_EFFECTS = function_effects()
+_KEYS: tuple[Any, ...] = (type({}.keys()), type(OrderedDict().keys()))
+_VALUES: tuple[Any, ...] = (type({}.values()), type(OrderedDict().values()))
+_ITEMS: tuple[Any, ...] = (type({}.items()), type(OrderedDict().items()))
+_VIEWS = (*_KEYS, *_VALUES, *_ITEMS)
+_READERS = readers()
 _GENERATOR = type(_ for _ in ())
 _ONCE: tuple[Any, ...] = (
     _GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
@@ -61,13 +63,14 @@ def _look(looked_at: Any, by: str) -> tuple[Step, ...]:
     if container is None:
         home = family(looked_at, "__len__")
         return () if home is None else ((detection.size, looked_at, "structure", None),)
-    effect = _FUNCTION_EFFECTS.get(by, "snapshot")
-    return effect_steps(effect, container, keys_only=_keys_only(looked_at, container))
+    reader = _READERS.get(by, Function("snapshot"))
+    return effect_steps(reader.effect, container, keys_only=_keys_only(looked_at, container),
+                        in_steps=in_steps(reader, container, looked_at))
 
 
 def _keys_only(looked_at: Any, container: Any) -> bool:
     """Return True if going through it reads no values."""
-    return _has_keys(container) and not one_of(type(looked_at), (_VALUES, _ITEMS))
+    return _has_keys(container) and not one_of(type(looked_at), (*_VALUES, *_ITEMS))
 
 
 def _has_keys(container: Any) -> bool:
@@ -157,9 +160,9 @@ class _Steps:
 def _taker(iterable: Any, container: Any) -> Callable[[Any, Any], tuple[tuple[Step, ...], tuple[Transfer, ...]]]:
     """Return the function that finds the insertion before a step of this iteration, for its happens-before edge."""
     if _has_keys(container):
-        if type(iterable) is _VALUES:
+        if one_of(type(iterable), _VALUES):
             return lambda container, _: (((handoff.take_all, container, "structure", None),), ())
-        if type(iterable) is _ITEMS:
+        if one_of(type(iterable), _ITEMS):
             return lambda container, pair: (((handoff.take, container, "item", pair[0]),), ())
         return lambda container, key: (((handoff.take, container, "item", key),), ())
     return lambda container, value: ((), ((handoff.see_values, container, (value,)),))

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.effects import is_atomic
 from tests.race.model import detection, handoff, shadow
 from tests.race.model.object_kinds import MISSING, descends, family, is_environ, loaded, lookup
 from tests.race.model.shadow import plain
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _identity_hash = object.__hash__
 _identity_eq = object.__eq__
+_KEEPS = is_atomic("defaultdict.__missing__")
 _default_missing = defaultdict.__dict__["__missing__"]
 _default_factory = defaultdict.__dict__["default_factory"].__get__      # a subclass may have a property of that name
 
@@ -80,6 +82,20 @@ def absent(container: Any, key: Any) -> bool | None:
         has = dict.__contains__ if descends(type(container), dict) else set.__contains__
         return not has(container, key)
     return None
+
+
+def default_steps(container: Any, key: Any) -> tuple[Step, ...]:
+    """Return the accesses of an insertion that keeps what another thread has inserted before.
+
+    No edge from the found insertion: in the other order this call would have inserted.
+    """
+    missing = absent(container, key)
+    steps: list[Step] = [(detection.atomic, container, "item", key)]
+    if missing is not False:
+        steps.append((handoff.hand, container, "item", key))
+    if missing:
+        steps.append((detection.grow, container, "structure", None))
+    return tuple(steps)
 
 
 class ItemOps:
@@ -147,7 +163,7 @@ class ItemOps:
 
     def _load_key(self, container: Any, key: Any) -> Any:
         if lookup(type(container), "__missing__") is _default_missing:
-            self.own = True      # a load that stores if need be
+            self.own |= not _KEEPS     # a load that stores if need be
             value = dict.get(container, key, MISSING)
             return self._make(container, key) if value is MISSING else self._got(container, key, value)
         try:
@@ -162,11 +178,17 @@ class ItemOps:
 
     def _make(self, container: Any, key: Any) -> Any:
         """Do what `defaultdict.__missing__` does, with a note between making the value and storing it."""
-        self._missed(container, key)
         factory = _default_factory(container)
+        if factory is None or not _KEEPS:
+            self._missed(container, key)
         if factory is None:
             return container[key]
         value = factory()
+        if _KEEPS:
+            self.note(*default_steps(container, key))
+            value = dict.setdefault(container, key, value)
+            self.note((detection.got_to_store if self.own else handoff.take, container, "item", key))
+            return value
         self._insert(container, key, value)
         container[key] = value
         return value

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
+import sysconfig
+from collections import OrderedDict, deque
 from sys import _getframe
 
-from gilscope.toolkit.race.effects import EFFECTS, METHODS, SideEffect
+from gilscope.toolkit.race.effects import EFFECTS, METHODS, Container, Function, Method, SideEffect
 from gilscope.toolkit.race.terms import AccessKind
 from tests.race.model import detection, handoff
 from tests.race.model.object_kinds import MISSING, descends, family, holder, loaded, one_of
-from tests.race.model.ops_items import absent
+from tests.race.model.ops_items import absent, default_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tests.race.model.state import ReferenceSite
 
     Taken = Callable[[Operation, Shadow, Sequence[Any]], None]
-    Method = Callable[[ItemOps, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+    Called = Callable[[ItemOps, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
 def append(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
@@ -159,14 +160,7 @@ def setdefault(items: ItemOps, container: Any, native: Callable[..., Any], args:
     key = args[0] if args else kwargs.get("key", MISSING)
     if key is MISSING:
         return native(*args, **kwargs)
-    missing = absent(container, key)
-    # No edge from the found insertion: in the other order this call would have inserted.
-    steps = [_item(detection.atomic, container, key)]
-    if missing is not False:
-        steps.append(_item(handoff.hand, container, key))
-    if missing:
-        steps.append(_structure(detection.grow, container))
-    items.note(*steps)
+    items.note(*default_steps(container, key))
     value = native(*args, **kwargs)
     items.note(_item(handoff.take, container, key))
     return value
@@ -292,14 +286,15 @@ CALLS = {"get key": get, "set default": setdefault, "remove key": pop_key, "remo
          "insert left": appendleft, "extend right": extend, "extend left": extendleft, "pop right": pop,
          "pop left": popleft, "remove value": remove}
 _CALLS_OF_SETS = {"remove any": set_pop, "insert keys": set_update}
+_GIL_BUILD = not sysconfig.get_config_var("Py_GIL_DISABLED")
 _VERBS = {AccessKind.ITERATE: detection.iterate, AccessKind.GROW: detection.grow, AccessKind.SHRINK: detection.shrink,
           AccessKind.RESHAPE: detection.reshape}
 _UNORDERED_VERBS = {AccessKind.SIZE: detection.size, AccessKind.GROW: detection.put, AccessKind.SHRINK: detection.get}
 
 
-def effect_steps(name: str, container: Any, *, keys_only: bool = False) -> tuple[Step, ...]:
-    """Return the accesses of an effect on a container as a whole."""
-    effect = EFFECTS[name]
+def effect_steps(name: str, container: Any, *, keys_only: bool = False, in_steps: bool = False) -> tuple[Step, ...]:
+    """Return the accesses of an effect on a container as a whole, which may be several where others are one step."""
+    effect = EFFECTS[name]._replace(kind=AccessKind.ITERATE) if in_steps else EFFECTS[name]
     assert effect.kind is not None
     if effect.side & SideEffect.UNORDERED:
         return (_structure(_UNORDERED_VERBS[effect.kind], container),)
@@ -318,6 +313,20 @@ def effect_steps(name: str, container: Any, *, keys_only: bool = False) -> tuple
     return tuple(steps)
 
 
+def in_steps(row: Method | Function, container: Any, view: Any) -> bool:
+    """Return True if the effect on a container, of which a view may be read, is no single step in this build."""
+    if _GIL_BUILD or descends(type(container), list):
+        return False
+    if descends(type(container), OrderedDict):
+        kind = Container.ORDERED
+    elif descends(type(container), dict):
+        kind = (Container.VIEW if view is not container else
+                Container.DICT if type(container) is dict else Container.SUBCLASS)
+    else:
+        kind = Container.SET if descends(type(container), set) else Container.DEQUE
+    return bool(row.in_steps & kind)
+
+
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     """Return the op of this module for one core."""
     def method(container: Any, site: ReferenceSite) -> Any:
@@ -331,7 +340,8 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
         called = (_CALLS_OF_SETS.get(effect) if column == "sets" else None) or CALLS.get(effect)
         if called is not None:
             return _Caller(monitor, container, site, called)
-        monitor.note(_getframe(1), site, effect_steps(effect, container))
+        assert row is not None
+        monitor.note(_getframe(1), site, effect_steps(effect, container, in_steps=in_steps(row, container, container)))
         return container
 
     return {"method": method}
@@ -361,7 +371,7 @@ class _Caller:
 
     __slots__ = ("call", "container", "monitor", "site")
 
-    def __init__(self, monitor: Monitor, container: Any, site: ReferenceSite, call: Method) -> None:
+    def __init__(self, monitor: Monitor, container: Any, site: ReferenceSite, call: Called) -> None:
         self.monitor = monitor
         self.container = container
         self.site = site

@@ -14,7 +14,7 @@ from tests.race.whole.expectations import Expectation, Found, Head, Place, disag
 
 FAST = {     # pairs: one of each folder
     "asyncio/to_thread_counter", "atomicity/two_locked_blocks", "attributes/counting_decorator",
-    "check_then_act/connection_cache", "closures/nonlocal_counter", "containers/defaultdict_factory",
+    "check_then_act/connection_cache", "closures/nonlocal_counter", "containers/defaultdict_counter",
     "counters/global_augmented", "futures/result_not_awaited", "iteration/dict_against_insert",
     "iterators/shared_generator", "numpy/item", "publication/half_built", "real_life/lru_cache",
     "sync/condition_not_waited_for", "syntax/tuple_swap_attributes"}

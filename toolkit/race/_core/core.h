@@ -302,7 +302,7 @@ typedef struct {
     _Atomic(uint32_t) flags;    /* a later site may add some */
     PyObject *key;          /* attribute, name or method: interned */
     const Method *method;   /* of the op `method`, else NULL */
-    const Effect *effect;   /* of the op `size`, else NULL */
+    const Function *function;      /* of the op `size`, else NULL */
     int32_t n_partners;
     int32_t *partners;
     PyObject *info;

@@ -10,6 +10,10 @@ enum SideEffect {
     SIDE_TAKE = 1, SIDE_TAKE_IF_POLLED = 2, SIDE_HAND = 4, SIDE_FORGET = 8, SIDE_READ_ITEMS = 16,
     SIDE_READ_VALUES = 32, SIDE_UNORDERED = 64,
 };
+enum Container {
+    CONTAINER_DICT = 1, CONTAINER_SUBCLASS = 2, CONTAINER_ORDERED = 4, CONTAINER_VIEW = 8, CONTAINER_SET = 16,
+    CONTAINER_DEQUE = 32,
+};
 enum Column {
     NO_COLUMN, DICTS, COUNTERS, SETS, SEQUENCES, ARRAYS, QUEUES, N_COLUMNS,
 };
@@ -43,83 +47,92 @@ static const Effect effects[N_EFFECTS] = {
     [EFFECT_TAKE] = {SHRINK, SIDE_UNORDERED},
 };
 
-typedef struct { const char *name; bool removes; uint8_t effects[N_COLUMNS]; } Method;
+/* in_steps: enum Container.  */
+typedef struct { const char *name; bool removes; uint8_t in_steps, effects[N_COLUMNS]; } Method;
 static const Method methods[] = {
-    {"add", false, {[SETS] = EFFECT_ADD_KEY}},
-    {"append", false, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
-    {"appendleft", false, {[SEQUENCES] = EFFECT_INSERT_LEFT}},
-    {"clear", true, {[DICTS] = EFFECT_CLEAR, [SETS] = EFFECT_CLEAR, [SEQUENCES] = EFFECT_CLEAR,
+    {"add", false, 0, {[SETS] = EFFECT_ADD_KEY}},
+    {"append", false, 0, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"appendleft", false, 0, {[SEQUENCES] = EFFECT_INSERT_LEFT}},
+    {"clear", true, 0, {[DICTS] = EFFECT_CLEAR, [SETS] = EFFECT_CLEAR, [SEQUENCES] = EFFECT_CLEAR,
     [ARRAYS] = EFFECT_CLEAR}},
-    {"copy", false, {[DICTS] = EFFECT_COPY, [COUNTERS] = EFFECT_COPY, [SETS] = EFFECT_COPY,
+    {"copy", false, 0, {[DICTS] = EFFECT_COPY, [COUNTERS] = EFFECT_COPY, [SETS] = EFFECT_COPY,
     [SEQUENCES] = EFFECT_COPY}},
-    {"count", false, {[SEQUENCES] = EFFECT_SIZE}},
-    {"difference_update", false, {[SETS] = EFFECT_SHRINK}},
-    {"discard", true, {[SETS] = EFFECT_DISCARD_KEY}},
-    {"empty", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
-    {"extend", false, {[SEQUENCES] = EFFECT_EXTEND_RIGHT, [ARRAYS] = EFFECT_GROW}},
-    {"extendleft", false, {[SEQUENCES] = EFFECT_EXTEND_LEFT}},
-    {"full", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
-    {"get", true, {[DICTS] = EFFECT_GET_KEY, [QUEUES] = EFFECT_TAKE}},
-    {"get_nowait", true, {[QUEUES] = EFFECT_TAKE}},
-    {"index", false, {[SEQUENCES] = EFFECT_SIZE}},
-    {"insert", false, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
-    {"intersection_update", false, {[SETS] = EFFECT_SHRINK}},
-    {"items", false, {[DICTS] = EFFECT_VIEW}},
-    {"keys", false, {[DICTS] = EFFECT_SIZE}},
-    {"move_to_end", false, {[DICTS] = EFFECT_RESHAPE}},
-    {"pop", true, {[DICTS] = EFFECT_REMOVE_KEY, [SETS] = EFFECT_REMOVE_ANY, [SEQUENCES] = EFFECT_POP_RIGHT,
+    {"count", false, 0, {[SEQUENCES] = EFFECT_SIZE}},
+    {"difference_update", false, 0, {[SETS] = EFFECT_SHRINK}},
+    {"discard", true, 0, {[SETS] = EFFECT_DISCARD_KEY}},
+    {"empty", false, 0, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"extend", false, 0, {[SEQUENCES] = EFFECT_EXTEND_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"extendleft", false, 0, {[SEQUENCES] = EFFECT_EXTEND_LEFT}},
+    {"full", false, 0, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"get", true, 0, {[DICTS] = EFFECT_GET_KEY, [QUEUES] = EFFECT_TAKE}},
+    {"get_nowait", true, 0, {[QUEUES] = EFFECT_TAKE}},
+    {"index", false, 0, {[SEQUENCES] = EFFECT_SIZE}},
+    {"insert", false, 0, {[SEQUENCES] = EFFECT_INSERT_RIGHT, [ARRAYS] = EFFECT_GROW}},
+    {"intersection_update", false, 0, {[SETS] = EFFECT_SHRINK}},
+    {"items", false, CONTAINER_ORDERED, {[DICTS] = EFFECT_VIEW}},
+    {"keys", false, 0, {[DICTS] = EFFECT_SIZE}},
+    {"move_to_end", false, 0, {[DICTS] = EFFECT_RESHAPE}},
+    {"pop", true, 0, {[DICTS] = EFFECT_REMOVE_KEY, [SETS] = EFFECT_REMOVE_ANY, [SEQUENCES] = EFFECT_POP_RIGHT,
     [ARRAYS] = EFFECT_SHRINK}},
-    {"popitem", true, {[DICTS] = EFFECT_REMOVE_ANY}},
-    {"popleft", true, {[SEQUENCES] = EFFECT_POP_LEFT}},
-    {"put", false, {[QUEUES] = EFFECT_PUT}},
-    {"put_nowait", false, {[QUEUES] = EFFECT_PUT}},
-    {"qsize", false, {[QUEUES] = EFFECT_ASK_QUEUE}},
-    {"remove", true, {[SETS] = EFFECT_DISCARD_KEY, [SEQUENCES] = EFFECT_REMOVE_VALUE, [ARRAYS] = EFFECT_SHRINK}},
-    {"reverse", false, {[SEQUENCES] = EFFECT_RESHAPE, [ARRAYS] = EFFECT_RESHAPE}},
-    {"rotate", false, {[SEQUENCES] = EFFECT_RESHAPE}},
-    {"setdefault", false, {[DICTS] = EFFECT_SET_DEFAULT}},
-    {"shutdown", false, {[QUEUES] = EFFECT_PUT}},
-    {"sort", false, {[SEQUENCES] = EFFECT_RESHAPE}},
-    {"subtract", false, {[COUNTERS] = EFFECT_COUNT_KEYS}},
-    {"symmetric_difference_update", false, {[SETS] = EFFECT_RESHAPE}},
-    {"total", false, {[COUNTERS] = EFFECT_ITERATE}},
-    {"update", false, {[DICTS] = EFFECT_INSERT_KEYS, [COUNTERS] = EFFECT_COUNT_KEYS,
+    {"popitem", true, 0, {[DICTS] = EFFECT_REMOVE_ANY}},
+    {"popleft", true, 0, {[SEQUENCES] = EFFECT_POP_LEFT}},
+    {"put", false, 0, {[QUEUES] = EFFECT_PUT}},
+    {"put_nowait", false, 0, {[QUEUES] = EFFECT_PUT}},
+    {"qsize", false, 0, {[QUEUES] = EFFECT_ASK_QUEUE}},
+    {"remove", true, 0, {[SETS] = EFFECT_DISCARD_KEY, [SEQUENCES] = EFFECT_REMOVE_VALUE,
+    [ARRAYS] = EFFECT_SHRINK}},
+    {"reverse", false, 0, {[SEQUENCES] = EFFECT_RESHAPE, [ARRAYS] = EFFECT_RESHAPE}},
+    {"rotate", false, 0, {[SEQUENCES] = EFFECT_RESHAPE}},
+    {"setdefault", false, 0, {[DICTS] = EFFECT_SET_DEFAULT}},
+    {"shutdown", false, 0, {[QUEUES] = EFFECT_PUT}},
+    {"sort", false, 0, {[SEQUENCES] = EFFECT_RESHAPE}},
+    {"subtract", false, 0, {[COUNTERS] = EFFECT_COUNT_KEYS}},
+    {"symmetric_difference_update", false, 0, {[SETS] = EFFECT_RESHAPE}},
+    {"total", false, 0, {[COUNTERS] = EFFECT_ITERATE}},
+    {"update", false, 0, {[DICTS] = EFFECT_INSERT_KEYS, [COUNTERS] = EFFECT_COUNT_KEYS,
     [SETS] = EFFECT_INSERT_KEYS}},
-    {"values", false, {[DICTS] = EFFECT_VIEW}},
+    {"values", false, CONTAINER_ORDERED, {[DICTS] = EFFECT_VIEW}},
 };
 #define METHODS_WITH_STAND_IN(each) \
     each("add") each("append") each("appendleft") each("discard") each("extend") each("extendleft") each("get") \
     each("insert") each("pop") each("popitem") each("popleft") each("remove") each("setdefault") each("subtract") \
     each("update")
 
-/* The effects on the argument of the op `size`, by the key of the site.  */
-static const struct { const char *name; uint8_t effect; } functions[] = {
-    {"", EFFECT_SIZE},
-    {"dict", EFFECT_COPY},
-    {"format", EFFECT_SHOW},
-    {"frozenset", EFFECT_SNAPSHOT},
-    {"heapify", EFFECT_REWRITE},
-    {"heappop", EFFECT_PULL},
-    {"heappush", EFFECT_PUSH},
-    {"heappushpop", EFFECT_REWRITE},
-    {"heapreplace", EFFECT_REWRITE},
-    {"insort", EFFECT_PUSH},
-    {"insort_left", EFFECT_PUSH},
-    {"insort_right", EFFECT_PUSH},
-    {"join", EFFECT_SNAPSHOT},
-    {"len", EFFECT_SIZE},
-    {"list", EFFECT_SNAPSHOT},
-    {"not", EFFECT_SIZE},
-    {"print", EFFECT_SHOW},
-    {"repr", EFFECT_SHOW},
-    {"set", EFFECT_SNAPSHOT},
-    {"shuffle", EFFECT_REWRITE},
-    {"sorted", EFFECT_SNAPSHOT},
-    {"star", EFFECT_SNAPSHOT},
-    {"str", EFFECT_SHOW},
-    {"tuple", EFFECT_SNAPSHOT},
-    {"unpack", EFFECT_SNAPSHOT},
+/* The effects on the argument of the op `size`, by the key of the site.  in_steps: enum Container.  */
+typedef struct { const char *name; uint8_t effect, in_steps; } Function;
+static const Function functions[] = {
+    {"", EFFECT_SIZE, 0},
+    {"dict", EFFECT_COPY, CONTAINER_ORDERED | CONTAINER_VIEW},
+    {"format", EFFECT_SHOW, CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"frozenset", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_VIEW | CONTAINER_DEQUE},
+    {"heapify", EFFECT_REWRITE, 0},
+    {"heappop", EFFECT_PULL, 0},
+    {"heappush", EFFECT_PUSH, 0},
+    {"heappushpop", EFFECT_REWRITE, 0},
+    {"heapreplace", EFFECT_REWRITE, 0},
+    {"insort", EFFECT_PUSH, 0},
+    {"insort_left", EFFECT_PUSH, 0},
+    {"insort_right", EFFECT_PUSH, 0},
+    {"join", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"len", EFFECT_SIZE, 0},
+    {"list", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"not", EFFECT_SIZE, 0},
+    {"print", EFFECT_SHOW, CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"repr", EFFECT_SHOW, CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"set", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_VIEW | CONTAINER_DEQUE},
+    {"shuffle", EFFECT_REWRITE, 0},
+    {"sorted", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"star", EFFECT_SNAPSHOT, CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"str", EFFECT_SHOW, CONTAINER_ORDERED | CONTAINER_DEQUE},
+    {"tuple", EFFECT_SNAPSHOT, CONTAINER_DICT | CONTAINER_SUBCLASS | CONTAINER_ORDERED | CONTAINER_VIEW
+    | CONTAINER_SET | CONTAINER_DEQUE},
+    {"unpack", EFFECT_SNAPSHOT, 0},
 };
+
+#define ATOMIC_DEFAULTDICT_MISSING \
+    ((Py_Version >= 0x030D0C00 && Py_Version < 0x030E0000) \
+     || (Py_Version >= 0x030E0300 && Py_Version < 0x030F0000) \
+     || Py_Version >= 0x030F0000)
 
 static const struct { const char *name, *partner; bool acquires; } lock_pairs[] = {
     {"acquire", "release", true},

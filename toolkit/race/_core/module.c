@@ -125,7 +125,7 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
         site->method = method_called(site->key);
     }
     else if (PyUnicode_CompareWithASCIIString(op, "size") == 0) {
-        site->effect = function_effect(site->key);
+        site->function = function_called(site->key);
     }
     make_immortal((PyObject *)site);
     if (site->key != NULL) {

@@ -441,7 +441,9 @@ def case_check_of_a_queue(w):
 def case_check_of_a_queue_that_is_shut_down(w):
     full, line = w.site("full", "full", CHECK, op="method"), queue.Queue()
     put = w.site("put", "put", Flag.GUARD, partners=("full",), op="method")
-    shutdown = w.site("shutdown", "shutdown", op="method")      # a method of 3.13, so it is not called
+    shutdown = w.site("shutdown", "shutdown", op="method")
+    if not hasattr(line, "shutdown"):     # before 3.13
+        return
     w.run(lambda: w.method(line, full).full() or w.method(line, put).put(0), lambda: w.method(line, shutdown) and None)
     assert w.pairs() == {("span", "full>put GROW", "shutdown GROW")}
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 import array
 import itertools
 import queue
-from collections import deque
+import sysconfig
+from collections import Counter, OrderedDict, deque
 
 from tests.race.core.cases.world import Thing, call, kit
 
 
 def case_iteration_during_change(w):
     ops, table, line, items, ring = kit(w), {"a": 1}, [1], {1}, deque([1])
+    ordered = OrderedDict(a=1)
 
     def loop(iterable):
         def body():
@@ -32,6 +34,9 @@ def case_iteration_during_change(w):
         assert w.told() == [("order", "structure", None, "each ITERATE", "set GROW")]
         w.run(loop(view), delete)
         assert w.told() == [("order", "structure", None, "each ITERATE", "del SHRINK")]
+    for view in (lambda: ordered, ordered.keys, ordered.values, ordered.items):
+        w.run(loop(view), lambda: w.item_write(1, ordered, len(ordered), ops["set"]))
+        assert w.pairs() == {("order", "each ITERATE", "set GROW")}
     for container, act in ((line, "append"), (items, "add"), (ring, "append")):
         w.run(loop(lambda container=container: container), lambda: call(w, container, act, 5))
         assert w.told() == [("order", "structure", None, "each ITERATE", f"{act} GROW")]
@@ -50,6 +55,28 @@ def case_iteration_during_change(w):
     w.clean()
     w.run(loop(lambda: table), loop(lambda: table))
     w.clean()
+
+
+def case_copies_that_are_no_single_step_without_the_gil(w):
+    free = sysconfig.get_config_var("Py_GIL_DISABLED")
+    ordered, counts, table = OrderedDict(a=1), Counter(a=1), {"a": 1}
+    insert = w.site("insert", op="item_write")
+    copies = {name: w.site(name, name, op="size") for name in ("list", "tuple", "set", "dict", "repr", "star")}
+
+    def pairs(name, container, source):
+        w.run(lambda: w.size(source(), copies[name]), lambda: w.item_write(1, container, len(container), insert))
+        return w.pairs()
+
+    for name, container, source, steps in (
+            ("list", ordered, lambda: ordered, True), ("list", ordered, ordered.keys, True),
+            ("star", counts, lambda: counts, True), ("tuple", table, lambda: table, True),
+            ("set", table, table.keys, True), ("dict", table, table.items, True),
+            ("repr", ordered, lambda: ordered, True), ("list", table, lambda: table, False), ("list", counts, counts.keys, False),
+            ("set", table, lambda: table, False)):
+        expected = {("order", f"{name} ITERATE", "insert GROW")} if free and steps else set()
+        assert pairs(name, container, source) == expected, (name, container)
+    w.run(lambda: call(w, ordered, "values"), lambda: w.item_write(1, ordered, "z", insert))
+    assert w.pairs() == ({("order", "values ITERATE", "insert GROW")} if free else set())
 
 
 def case_structural_writes(w):

@@ -66,20 +66,54 @@ note_insert(Thread *thread, PyObject *container, PyObject *key, const Site *site
     note_item(thread, container, key, WRITE, site, options | HAND | PRESENCE, value);
 }
 
+/* An insertion that keeps what another thread has inserted before.  */
+static void
+note_default(Thread *thread, PyObject *container, PyObject *key, const Site *site)
+{
+    int missing = absent(container, key);
+    if (missing == 1) {
+        note_structure(thread, container, GROW, site, 0);
+    }
+    note_item(thread, container, key, ATOMIC, site, missing != 0 ? HAND : 0, NULL);
+}
+
+#if PY_VERSION_HEX >= 0x030D0000
+static PyObject *
+default_keep(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options, PyObject *value)
+{
+    note_default(thread, container, key, site);
+    PyObject *kept = NULL;
+    PyDict_SetDefaultRef(container, key, value, &kept);
+    Py_DECREF(value);
+    if (kept != NULL) {
+        note_item(thread, container, key, READ, site, options & OWN ? OWN | TAKE : LOOK | TAKE | QUIET, NULL);
+    }
+    return kept;
+}
+#endif
+
 /* What defaultdict.__missing__ does, with a note between making the value and storing it.  */
 static PyObject *
 default_make(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options)
 {
-    note_missed(thread, container, key, site, options);
     PyObject *factory = base_attribute(known.default_dict, "default_factory", container);
-    if (factory == NULL || factory == Py_None) {
+    bool makes = factory != NULL && factory != Py_None;
+    if (!makes || !ATOMIC_DEFAULTDICT_MISSING) {
+        note_missed(thread, container, key, site, ATOMIC_DEFAULTDICT_MISSING ? options : options | OWN);
+    }
+    if (!makes) {
         Py_XDECREF(factory);
         return PyErr_Occurred() ? NULL : PyObject_GetItem(container, key);
     }
     PyObject *value = PyObject_CallNoArgs(factory);
     Py_DECREF(factory);
+#if PY_VERSION_HEX >= 0x030D0000
+    if (value != NULL && ATOMIC_DEFAULTDICT_MISSING) {
+        return default_keep(thread, container, key, site, options, value);
+    }
+#endif
     if (value != NULL) {
-        note_insert(thread, container, key, site, options, value);
+        note_insert(thread, container, key, site, options | OWN, value);
         if (PyObject_SetItem(container, key, value) < 0) {
             Py_CLEAR(value);
         }
@@ -93,14 +127,13 @@ load_key_of_subclass(Thread *thread, PyObject *container, PyObject *key, const S
     PyObject *missing = type_lookup(Py_TYPE(container), names.missing);
     Py_XDECREF(missing);        /* only compared */
     if (missing != NULL && missing == known.default_missing) {
-        options |= OWN;         /* a load that stores if need be */
         PyObject *value;
         int found = dict_get(container, key, &value);
         if (found == 0) {
             return default_make(thread, container, key, site, options);
         }
-        if (found > 0) {
-            note_got(thread, container, key, value, site, options);
+        if (found > 0) {        /* where it may store, too, the load opens a span */
+            note_got(thread, container, key, value, site, ATOMIC_DEFAULTDICT_MISSING ? options : options | OWN);
         }
         return value;
     }

@@ -93,11 +93,7 @@ act_setdefault(const Call *call)
     if (key == NULL) {
         return call_native(call);
     }
-    int missing = absent(call->container, key);
-    if (missing == 1) {
-        on_structure(call, GROW);
-    }
-    on_item(call, key, ATOMIC, missing != 0 ? HAND : 0);
+    note_default(call->thread, call->container, key, call->site);
     PyObject *value = call_native(call);
     if (value != NULL) {
         on_item(call, key, READ, LOOK | TAKE | QUIET);
@@ -374,7 +370,7 @@ op_method(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
         return Py_NewRef(args[0]);
     }
     if (acts[effect].act == NULL) {
-        note_effect(thread, args[0], STEP_KEYS, &effects[effect], site);
+        note_effect(thread, args[0], STEP_KEYS, effect_on(effect, site->method->in_steps, args[0], args[0]), site);
         return Py_NewRef(args[0]);
     }
     StandIn *proxy = (StandIn *)stand_in(method_proxy, args[0], site);

@@ -73,9 +73,8 @@ viewed_dict(PyObject *view)
 static PyObject *
 iterated(Thread *thread, PyObject *iterable, enum Steps *steps)
 {
-    PyTypeObject *type = Py_TYPE(iterable);
-    if (type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type) {
-        *steps = type == &PyDictKeys_Type ? STEP_KEYS : type == &PyDictValues_Type ? STEP_VALUES : STEP_ITEMS;
+    if (PyDictViewSet_Check(iterable) || PyDictValues_Check(iterable)) {
+        *steps = PyDictKeys_Check(iterable) ? STEP_KEYS : PyDictValues_Check(iterable) ? STEP_VALUES : STEP_ITEMS;
         return viewed_dict(iterable);
     }
     enum Family family = family_of(thread, iterable, names.iter);
@@ -85,15 +84,37 @@ iterated(Thread *thread, PyObject *iterable, enum Steps *steps)
 
 /* ---- effects on the container as a whole ---------------------------------------------------------------------------- */
 /* What reads the container under a key of a site: a builtin, a function or a part of the syntax.  */
-static const Effect *
-function_effect(PyObject *name)
+static const Function *
+function_called(PyObject *name)
 {
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         if (PyUnicode_CompareWithASCIIString(name, functions[i].name) == 0) {
-            return &effects[functions[i].effect];
+            return &functions[i];
         }
     }
-    return &effects[EFFECT_SNAPSHOT];
+    static const Function other = {"", EFFECT_SNAPSHOT, 0};
+    return &other;
+}
+
+/* The kind of the container, of which a view may be read.  */
+static enum Container
+container_kind(PyObject *container, PyObject *view)
+{
+    if (PyDict_Check(container)) {
+        return Py_TYPE(container)->tp_iter != PyDict_Type.tp_iter ? CONTAINER_ORDERED
+            : view != container ? CONTAINER_VIEW : PyDict_CheckExact(container) ? CONTAINER_DICT : CONTAINER_SUBCLASS;
+    }
+    return PyAnySet_Check(container) ? CONTAINER_SET : PyList_Check(container) ? 0 : CONTAINER_DEQUE;
+}
+
+static inline Effect
+effect_on(enum EffectName name, int in_steps, PyObject *container, PyObject *view)
+{
+    Effect effect = effects[name];
+    if (FREE_THREADED && unlikely(in_steps != 0) && in_steps & container_kind(container, view)) {
+        effect.kind = ITERATE;
+    }
+    return effect;
 }
 
 /* Going through the items of a dict or set reads only the keys, unless values are requested.  */
@@ -104,10 +125,10 @@ reads_values(PyObject *container, enum Steps steps)
 }
 
 static void
-note_effect(Thread *thread, PyObject *container, enum Steps steps, const Effect *effect, const Site *site)
+note_effect(Thread *thread, PyObject *container, enum Steps steps, Effect effect, const Site *site)
 {
-    int side = effect->side;
-    note_structure(thread, container, effect->kind, site, side & SIDE_UNORDERED ? UNORDERED : 0);
+    int side = effect.side;
+    note_structure(thread, container, effect.kind, site, side & SIDE_UNORDERED ? UNORDERED : 0);
     if (side & SIDE_HAND) {
         hand_unknown(thread, container);
     }
@@ -130,7 +151,8 @@ note_look(Thread *thread, PyObject *looked_at, const Site *site)
     bool queue = family_of(thread, looked_at, names.qsize) == QUEUE;
     PyObject *container = queue ? NULL : iterated(thread, looked_at, &steps);
     if (container != NULL) {
-        note_effect(thread, container, steps, site->effect, site);
+        const Function *function = site->function;
+        note_effect(thread, container, steps, effect_on(function->effect, function->in_steps, container, looked_at), site);
     }
     else if (queue || family_of(thread, looked_at, names.len) > NO_FAMILY) {
         note_structure(thread, looked_at, SIZE, site, 0);

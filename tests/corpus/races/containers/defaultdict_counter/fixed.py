@@ -1,20 +1,23 @@
 # EXPECT: clean
-"""Grouping with defaultdict, whose missing key is looked up, made and stored in steps."""
+"""Counting with defaultdict: `+=` loads, adds and stores, whether or not the key is new."""
 
 import threading
+from collections import defaultdict
 
-groups = {}
+counts = defaultdict(int)
+lock = threading.Lock()
 
 
-def group(numbers):
+def count(numbers):
     for number in numbers:
         key = "odd" if number % 2 else "even"
-        groups.setdefault(key, []).append(number)
+        with lock:
+            counts[key] += 1
 
 
-threads = [threading.Thread(target=group, args=(numbers,)) for numbers in ([2, 4], [6, 8])]
+threads = [threading.Thread(target=count, args=(numbers,)) for numbers in ([2, 4], [6, 8])]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(sorted(groups))
+print(sorted(counts))

@@ -1,21 +1,21 @@
-# EXPECT: check-then-act | *groups['even'] | 13, 13
-"""Grouping with defaultdict, whose missing key is looked up, made and stored in steps."""
+# EXPECT: lost update | *counts['even']* | 13, 13
+"""Counting with defaultdict: `+=` loads, adds and stores, whether or not the key is new."""
 
 import threading
 from collections import defaultdict
 
-groups = defaultdict(list)
+counts = defaultdict(int)
 
 
-def group(numbers):
+def count(numbers):
     for number in numbers:
         key = "odd" if number % 2 else "even"
-        groups[key].append(number)
+        counts[key] += 1
 
 
-threads = [threading.Thread(target=group, args=(numbers,)) for numbers in ([2, 4], [6, 8])]
+threads = [threading.Thread(target=count, args=(numbers,)) for numbers in ([2, 4], [6, 8])]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(sorted(groups))
+print(sorted(counts))
