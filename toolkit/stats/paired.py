@@ -62,8 +62,8 @@ class PairedArms[Arm: Hashable]:
 
 
 def conclude(
-    ratio: Ratio | FastestRatio[Any], check: AACheck, confidence: float, *, clock: str = "wall time", notes: Sequence[Note] = (),
-    rounds: int | None = None,
+    ratio: Ratio | FastestRatio[Any], check: AACheck, confidence: float, *, clock: str = "wall time",
+    notes: Sequence[Note] = (), rounds: int | None = None,
 ) -> Comparison:
     """Return the comparison for a ratio, with the notes that its noise requires.
 
