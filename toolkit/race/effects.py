@@ -126,7 +126,8 @@ class Method(NamedTuple):
     @property
     def effects(self) -> tuple[str, ...]:
         """The names of all effects, of any type."""
-        return tuple(effect for effect in self[:len(FAMILIES)] if effect)
+        families = self.dicts, self.counters, self.sets, self.sequences, self.arrays, self.queues
+        return tuple(filter(None, families))
 
 
 FAMILIES = Method._fields[:-2]

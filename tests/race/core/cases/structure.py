@@ -71,8 +71,8 @@ def case_copies_that_are_no_single_step_without_the_gil(w):
             ("list", ordered, lambda: ordered, True), ("list", ordered, ordered.keys, True),
             ("star", counts, lambda: counts, True), ("tuple", table, lambda: table, True),
             ("set", table, table.keys, True), ("dict", table, table.items, True),
-            ("repr", ordered, lambda: ordered, True), ("list", table, lambda: table, False), ("list", counts, counts.keys, False),
-            ("set", table, lambda: table, False)):
+            ("repr", ordered, lambda: ordered, True), ("list", table, lambda: table, False),
+            ("list", counts, counts.keys, False), ("set", table, lambda: table, False)):
         expected = {("order", f"{name} ITERATE", "insert GROW")} if free and steps else set()
         assert pairs(name, container, source) == expected, (name, container)
     w.run(lambda: call(w, ordered, "values"), lambda: w.item_write(1, ordered, "z", insert))
