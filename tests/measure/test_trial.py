@@ -17,10 +17,8 @@ from gilscope.toolkit.measure.trial import (
     TrialProblem,
     allow_time,
     failed_cells,
-    fit_budget,
     group_problems,
     try_out,
-    warn_of_length,
     warnings,
     with_trials,
 )
@@ -106,10 +104,6 @@ def test_wait_for_a_thread_is_not_called_a_wait_for_a_call(tmp_path, monkeypatch
     assert "no process of it ends by itself" in warnings({"3.14": trial}, "f", ["threads"])[0]
 
 
-def cells_of(*runners, build="3.14"):
-    return [Cell(workload="f", runner=name, workers=1 if name == "serial" else 2, build=build) for name in runners]
-
-
 def planned(trials):
     """Return the plan after the trials, on a build that could run every model."""
     able = {label: Abilities(runners=dict.fromkeys(runner.name for runner in RUNNERS), modules={"f": None},
@@ -164,64 +158,9 @@ def test_payloads_that_raise_have_the_users_frames_alone(python, tmp_path):
     assert in_trial.text.splitlines()[0] == "trying:bad_payloads, called without arguments, raises"
 
 
-def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spent=0.0, late=False):
-    """Return the words of the refusal of a budget, or None."""
-    trials = {"3.14": TrialOutcome(tasks=tasks, pass_seconds=seconds, demand=demand, ends_late=late)}
-    settings = replace(SETTINGS, budget=budget, warmups=0, rounds=rounds)
-    try:
-        fit_budget(cells_of(*runners), settings, trials, "f", spent)
-    except ToolkitError as error:
-        return str(error)
-    return None
-
-
-@pytest.mark.parametrize(("budget", "runners", "options"), [
-    # Three rounds of two passes: the checked one and one value.
-    (959.0, ("serial", "threads"), {}),                      # 3 * 2 * (80 + 80)
-    (719.0, ("serial", "subinterpreters"), {}),              # 3 * 2 * (80 + 40): two workers
-    (719.0, ("serial", "threads"), {"demand": 0.1}),         # waiting overlaps in threads
-    (959.0, ("serial", "subinterpreters"), {"tasks": 1}),    # one task keeps one worker busy
-    (239.0, ("serial", "subinterpreters"), {"rounds": 1}),
-    (819.0, ("serial", "subinterpreters"), {"spent": 100.0}),
-    (749.0, ("serial", "subinterpreters"), {"late": True}),  # 10 s in each of 3 rounds, for all processes together
-])
-def test_budget_that_does_not_hold_is_refused_and_a_second_more_is_not(budget, runners, options):
-    assert refusal(budget, *runners, **options)
-    assert refusal(budget + 1, *runners, **options) is None
-
-
-@pytest.mark.parametrize(("budget", "values"), [
-    # In sixths of a second: 3 rounds of 2 passes of 6 + 3 take 54; of 4 passes 108, and a quarter more is left free.
-    (54.0, 1), (134.0, 1), (136.0, 3), (None, 3),
-])
-def test_values_are_fewer_if_only_those_fit(budget, values):
-    trials = {"3.14": TrialOutcome(tasks=4, pass_seconds=1.0, demand=1.0)}
-    settings = replace(SETTINGS, budget=budget and budget / 6, warmups=0, rounds=12)
-    fitting = fit_budget(cells_of("serial", "subinterpreters"), settings, trials, "f", 0.0)
-    assert fitting.values == values
-
-
-def test_refusal_says_what_would_fit():
-    said = refusal(180.0, "serial", "threads")
-    assert said.startswith("f does not fit into the budget of 3 min. 3 rounds of 2 cells take at least 16 min: one "
-                           "serial pass over its 4 payloads takes about 80.0 s. To make it fit, use --budget 20m, ")
-    # 180 / 960 of 80 s, which is less than a payload for each worker
-    assert "payloads that together take at most 15.0 s" in said
-    assert "--budget 20m" in said
-    assert "at most 5 of these 40 payloads" in refusal(180.0, "serial", "threads", tasks=40, seconds=120.0)
-    assert refusal(None, "serial", "threads") is None
-
-
-def test_refusal_names_the_wait_for_threads():
-    said = refusal(20.0, "serial", "threads", seconds=0.1, late=True)
-    assert "30 s of that is the wait for threads that it leaves running." in said
-    assert "f without threads that it leaves running" in said
-    assert "payload" not in said.partition("To make it fit")[2]   # fewer of them would not help
-
-
 def test_what_is_found_beside(tmp_path):
     printing = tried(tmp_path, "trying:prints")
-    assert (printing.tasks, printing.problem) == (3, None)
+    assert printing.problem is None
     assert warnings({"3.14": printing}, "f", ["threads"]) == [
         "f prints: that goes to a file and is not shown, and its time is measured, too"]
     lock = tried(tmp_path, "trying:returns_a_lock")
@@ -245,7 +184,7 @@ def test_repr_is_cut_in_its_middle():
 
 
 BROKEN = TrialOutcome(problem=TrialProblem(kind="exception", reason="ValueError: x", text="f raises", awaits=False))
-FINE = TrialOutcome(tasks=4, pass_seconds=1.0)
+FINE = TrialOutcome(pass_seconds=1.0)
 
 
 def cell(runner, build):
@@ -276,12 +215,3 @@ def test_time_limit_follows_a_long_pass_unless_the_user_set_one(seconds, asked, 
     assert found.timeout == timeout
     assert words in "".join(told)
     assert bool(words) == bool(told)
-
-
-@pytest.mark.parametrize(("seconds", "budget", "warned"), [(1.0, None, False), (20.0, None, True), (20.0, 60.0, False)])
-def test_long_run_is_announced_unless_a_budget_ends_it(seconds, budget, warned):
-    told = []   # 2 cells, 10 rounds, 5 passes, of long ones 4: 100 or 80
-    warn_of_length([cell("serial", "3.14"), cell("threads", "3.14")], replace(SETTINGS, budget=budget),
-                   {"3.14": replace(FINE, pass_seconds=seconds)}, told.append)
-    assert bool(told) == warned
-    assert not told or "may take 27 min" in told[0]

@@ -416,6 +416,14 @@ def test_budget_that_ends_while_arms_start_measures_those_that_have_started(tmp_
     assert {skip.kind for skip in done.skips} == {SkipKind.OUT_OF_BUDGET}
 
 
+def test_baselines_take_no_values_for_batches_that_the_budget_has_no_time_for(tmp_path):
+    bench = Bench(tmp_path, "ab", function="turning:nap", payload="0.1")
+    bench.cells += [Bench.cell(label, runner, 1) for runner in (THREADS, "asyncio") for label in "ab"]
+    # A value of each baseline takes 0.2 s, and two more arms would take 0.4 s.
+    taken = InterleavedPasses().measure(bench.cells, bench.around(left=lambda: 0.3))
+    assert {each.cell: each.details["passes"] for each in taken} == {Bench.cell("a"): [0], Bench.cell("b"): [0]}
+
+
 def test_values_are_as_many_as_the_budget_has_time_for(tmp_path):
     bench = Bench(tmp_path, "ab", function="turning:nap", payload="0.1", values=50)
     answers = bench.take(left=lambda: 1.0)   # 0.2 s a pass: at most 5

@@ -1,13 +1,12 @@
 """The trial before the first round: the user's function is called in each build for about a second.
 
 Without it a function that raises would fail in every cell of the matrix, one after the other.  Depending on the
-outcome the run is refused, leaves builds out, warns, or allows more time.  `child/trial.py` runs in the build.
+outcome the run is refused, leaves builds out, warns, or allows a pass more time.  `child/trial.py` runs in the build.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import threading
 import time
@@ -15,18 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gilscope.runners.catalog import RUNNERS, find
+from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure import estimate
-from gilscope.toolkit.measure.cells import BASELINE
 from gilscope.toolkit.measure.child.trial import CALLS_OVER, TrialSpec
 from gilscope.toolkit.measure.child.user_code import place_lines
-from gilscope.toolkit.measure.disturbance import comparable
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS, read_fields, run_child
 from gilscope.toolkit.measure.preparation import question_spec
 from gilscope.toolkit.model import WRONG_RESULT, Failure
-from gilscope.toolkit.stats.verdict import MIN_ROUNDS
-from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
+from gilscope.toolkit.units import few, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,10 +34,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Cell, FailureKind
 
-MARGIN = 1.25          # of a budget that is suggested: starts of processes are not in the estimate
-SAID_SPENT = 5.0       # seconds of a trial that are worth a word
-WAITS = 0.5            # cores' worth that a function keeps busy, below which it mostly waits
-LONG_SECONDS = 600.0   # a run that may take longer is worth a warning
 SLOWER = 4.0           # times the serial pass: other cells and contention between tasks may slow a pass that much
 PATIENCE = 2.0         # seconds until the first message that it waits
 REPEAT = 5.0           # seconds between two of them
@@ -54,7 +45,6 @@ _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>
 class TrialOutcome:
     """The outcome of the trial in one build."""
 
-    tasks: int = 0
     pass_seconds: float = 0.0      # of one serial pass over all payloads, estimated from those tried
     demand: float | None = None    # cores' worth that it kept busy
     printed: int = 0               # bytes that its calls printed
@@ -96,7 +86,7 @@ def try_out(
     fields = answer.fields
     if answer.kind == "tried" and "failed" not in fields:
         return TrialOutcome(
-            tasks=fields["tasks"], pass_seconds=fields["pass_seconds"], demand=fields["demand"],
+            pass_seconds=fields["pass_seconds"], demand=fields["demand"],
             printed=fields["printed"], unpicklable=fields["unpicklable"], threads=tuple(fields["threads"]),
             ends_late=answer.ended_late,
         )
@@ -239,85 +229,6 @@ def failed_cells(cells: Sequence[Cell], trials: Mapping[str, TrialOutcome]) -> t
     return tuple(failures)
 
 
-def fit_budget(
-    cells: Sequence[Cell], settings: Settings, trials: Mapping[str, TrialOutcome], function: str, spent: float,
-) -> Settings:
-    """Return settings with as many values as fit in the fewest rounds that can show a difference; refuse if none do.
-
-    Args:
-        cells: Those to measure.
-        settings: Their effort, with the budget.
-        trials: The outcomes by build, with the seconds of a serial pass.
-        function: The user's function.
-        spent: Seconds of the budget that the trial took.
-
-    Raises:
-        ToolkitError: It is too short; the message says what would fit.
-    """
-    slowest = max(trials.values(), key=lambda trial: trial.pass_seconds, default=TrialOutcome())
-    if settings.budget is None or not slowest.pass_seconds:
-        return settings
-    rounds = min(MIN_ROUNDS, settings.rounds)
-
-    # The processes of a group end together; each group of each round waits for them once.
-    late = any(trial.ends_late for trial in trials.values())
-    waits = late * rounds * len(comparable(cells)) * TEARDOWN_SECONDS
-
-    def serial(cell: Cell) -> float | None:
-        return trials[cell.build].pass_seconds if cell.build in trials else None
-
-    def speedup(cell: Cell) -> float:
-        return _most_speedup(cell, trials)
-
-    whole = estimate.least_seconds(cells, settings, serial, speedup, rounds=rounds,
-                                   values=settings.values_of(slowest.pass_seconds))
-    if spent + waits + MARGIN * whole <= settings.budget:
-        return settings
-    least = estimate.least_of_run(cells, settings, serial, speedup)
-    if spent + waits + least <= settings.budget:   # three rounds of one value say more than two of two
-        return dataclasses.replace(settings, values=1)
-    raise ToolkitError(_refusal(cells, settings, slowest, function, rounds=rounds, spent=spent, waits=waits,
-                                needed=least))
-
-
-def _refusal(  # noqa: PLR0913 - what a sentence says
-    cells: Sequence[Cell], settings: Settings, slowest: TrialOutcome, function: str, *,
-    rounds: int, spent: float, waits: float, needed: float,
-) -> str:
-    """Return what does not fit into the budget, and what would."""
-    budget = settings.budget or 0.0
-    fits = max(0.0, budget - spent - waits) / needed   # of the payloads
-    tasks, workers = int(fits * slowest.tasks), max(cell.workers for cell in cells)
-    ways = [f"--budget {_whole_minutes(MARGIN * (spent + waits + needed))}m"]
-    if tasks >= workers:
-        ways.append(f"at most {tasks} of these {slowest.tasks} payloads")
-    elif fits:
-        ways.append(f"payloads that together take at most {format_seconds(fits * slowest.pass_seconds)}")
-    if waits:
-        ways.append(f"{function} without threads that it leaves running")
-    sentences = [
-        f"{function} does not fit into the budget of {format_minutes(budget)}.",
-        (f"{counted(rounds, 'round')} of {counted(len(cells), 'cell')} take at least {format_minutes(needed + waits)}: "
-         f"one serial pass over its {counted(slowest.tasks, 'payload')} takes about "
-         f"{format_seconds(slowest.pass_seconds)}."),
-        f"{format_minutes(waits)} of that is the wait for threads that it leaves running." if waits else "",
-        f"The trial took {format_minutes(spent)} of the budget." if spent > SAID_SPENT else "",
-        f"To make it fit, use {', '.join(ways)}, or fewer cells (--models, --builds, --workers).",
-    ]
-    return " ".join(filter(None, sentences))
-
-
-def _most_speedup(cell: Cell, trials: Mapping[str, TrialOutcome]) -> float:
-    """Return the largest speed-up that a cell can have: waiting also overlaps in threads under the GIL."""
-    trial, runner = trials.get(cell.build, TrialOutcome()), find(cell.runner)
-    waits = trial.demand is not None and trial.demand < WAITS and cell.runner != BASELINE
-    return float(max(1, min(cell.workers, trial.tasks))) if runner.parallel or waits else 1.0
-
-
-def _whole_minutes(seconds: float) -> int:
-    return max(1, math.ceil(seconds / 60))
-
-
 def allow_time(settings: Settings, trials: Mapping[str, TrialOutcome], *, by_user: bool, say: Say) -> Settings:
     """Return settings whose time limit allows one pass; only warn if the user set the limit."""
     seconds = max((trial.pass_seconds for trial in trials.values()), default=0.0)
@@ -331,16 +242,6 @@ def allow_time(settings: Settings, trials: Mapping[str, TrialOutcome], *, by_use
     longer = SLOWER * seconds
     say(f"{duration}, so it may take up to {format_seconds(longer)} (--timeout) before it counts as hanging")
     return dataclasses.replace(settings, timeout=longer)
-
-
-def warn_of_length(cells: Sequence[Cell], settings: Settings, trials: Mapping[str, TrialOutcome], say: Say) -> None:
-    """Warn if the run may take long; with a budget it ends in time anyway."""
-    seconds = [trials[cell.build].pass_seconds for cell in cells if cell.build in trials]
-    passes = estimate.passes(settings, max(seconds, default=0.0))
-    total = sum(seconds) * passes * settings.rounds
-    if settings.budget is None and total > LONG_SECONDS:
-        say(f"{len(cells)} cells, {settings.rounds} rounds and {passes} passes over the payloads in each may take "
-            f"{total / 60:.0f} min: --budget 5m ends it in time; fewer payloads, --models or --rounds make it shorter")
 
 
 def warnings(trials: Mapping[str, TrialOutcome], function: str, models: Sequence[str]) -> list[str]:

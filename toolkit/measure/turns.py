@@ -119,13 +119,18 @@ class _Group:
         while waiting and (self._has_time(len(waiting[0])) or not (self.arms or self._taken)):
             new = self._start_some(waiting)
             self._values = self._values or self._choose_values()
-            beside = sum(not self._is_baseline(arm) for arm in new)
-            batches = 1 if self._around.spent() else 1 + -(-sum(map(len, waiting)) // max(1, beside))
+            batches = 1 + self._batches_to_come(waiting, beside=sum(not self._is_baseline(arm) for arm in new))
             for arm in new:
                 arm.left = self._values * (batches if self._is_baseline(arm) else 1)
             self._take_passes(lambda: any(arm.can_take and not self._is_baseline(arm) for arm in self.arms))
         self._take_passes(lambda: any(arm.can_take for arm in self.arms))
         return with_baselines_starved(self._taken, self._is_baseline_cell)
+
+    def _batches_to_come(self, waiting: Sequence[Sequence[Cell]], *, beside: int) -> int:
+        """Return the number of further batches, as many as the budget has time for; each takes `beside` arms."""
+        size = max([beside, *map(len, waiting)])
+        wanted = -(-sum(map(len, waiting)) // size) if waiting else 0
+        return next((count for count in range(wanted, 0, -1) if self._has_time(count * size)), 0)
 
     def _families(self) -> list[list[Cell]]:
         """Group the cells by model and number of workers: the baseline first, the others in random order."""

@@ -23,14 +23,7 @@ from gilscope.toolkit.measure.rounds import CellStarter
 from gilscope.toolkit.measure.run_status import StatusFile
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import CoreDemands, RunRequest
-from gilscope.toolkit.measure.trial import (
-    allow_time,
-    failed_cells,
-    fit_budget,
-    try_builds,
-    warn_of_length,
-    with_trials,
-)
+from gilscope.toolkit.measure.trial import allow_time, failed_cells, try_builds, with_trials
 from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
@@ -86,17 +79,11 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
         spent = time.monotonic() - began
-    settings = job.settings
     if selection.user is not None:
         plan = expand(selection, prepared.subjects, prepared.builds, RUNNERS, with_trials(prepared.abilities, trials))
         refuse_empty(plan)
     failed = failed_cells(plan.cells, trials)
-    if selection.user is not None:
-        ended = {failure.cell for failure in failed}
-        settings = fit_budget([cell for cell in plan.cells if cell not in ended], settings, trials,
-                              selection.user.function, spent)
-    settings = allow_time(settings, trials, by_user=job.timeout_asked, say=print_stderr)
-    warn_of_length(plan.cells, settings, trials, print_stderr)
+    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=print_stderr)
     request = RunRequest(
         selection=selection,
         settings=settings,

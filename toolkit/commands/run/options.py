@@ -162,8 +162,8 @@ def add_effort(group: Any) -> None:
         metavar="TIME",
         type=duration,
         help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST_LOOK} rounds, "
-        "only undecided cells are measured, unless --rounds is given. If a function of yours does not fit, the run is "
-        "refused, and the message says what would fit.",
+        "only undecided cells are measured, unless --rounds is given. If the first round takes longer, it is cut: cells "
+        "that had no time are not measured.",
     )
     group.add_argument(
         "--resolution",
@@ -249,5 +249,5 @@ def add_results(group: Any) -> None:
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="Only show how many cells would be measured, which would not and why, and how long it would take.",
+        help="Only show how many cells would be measured, and which would not and why.",
     )

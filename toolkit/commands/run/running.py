@@ -12,7 +12,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.fleet.reports import HostRuns, finished
-from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview, rounds_text
+from gilscope.toolkit.commands.output.dry_run import preview, rounds_text
 from gilscope.toolkit.commands.output.reports import ReportOutput, refuse_beside_dry_run
 from gilscope.toolkit.commands.run.earlier_run import NothingLeftError, builds_now, remaining
 from gilscope.toolkit.commands.run.measuring import AGAIN, RunJob, machine_lock, measure, measure_plan, refuse_empty
@@ -96,7 +96,7 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
         prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=print_stderr)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
-        lines = preview(plan, builds, selection, settings, earlier_processes())
+        lines = preview(plan, builds, selection, settings)
         if args.sessions is not None and args.sessions > 1:
             lines.append(f"This is one session of {args.sessions}; one begins every {format_minutes(args.every)}.")
         print_stdout("\n".join(lines))

@@ -54,7 +54,7 @@ def _try(spec: CellSpec) -> dict[str, Any]:
                 "error": shown(failed.raised), "frames": own_frames(failed.raised)}
     before = _written()  # output of the import is not the function's
     known = set(threading.enumerate())
-    answer: dict[str, Any] = {"kind": "tried", "tasks": len(subject.payloads), "awaits": False}
+    answer: dict[str, Any] = {"kind": "tried", "awaits": False}
     if subject.task is not None:
         answer |= _calls(spec, subject, subject.task)
     if "failed" not in answer and subject.async_task is not None and catalog.find(spec.runner).awaits:
