@@ -162,8 +162,8 @@ def add_effort(group: Any) -> None:
         metavar="TIME",
         type=duration,
         help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST_LOOK} rounds, "
-        "only undecided cells are measured, unless --rounds is given. If the first round takes longer, it is cut: cells "
-        "that had no time are not measured.",
+        "only undecided cells are measured, unless --rounds is given. If the first round takes longer, it is cut: "
+        "cells that had no time are not measured.",
     )
     group.add_argument(
         "--resolution",
