@@ -17,10 +17,10 @@ from gilscope.toolkit.experiments.convoy.experiment import (
 )
 from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyIntervalExperiment
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
+from gilscope.toolkit.experiments.latency import LogHistogram, modes
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.tables_and_figures import TableBuilder
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.stats.latency import LogHistogram, modes
 from tests.experiments.golden import check_golden
 from tests.fakes import RunMaker
 

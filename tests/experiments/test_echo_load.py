@@ -12,10 +12,10 @@ from math import inf
 import pytest
 
 from gilscope.toolkit.experiments.helpers.echo import EchoServer, serving
+from gilscope.toolkit.experiments.latency import LogHistogram
 from gilscope.toolkit.experiments.load import echo_client
 from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
-from gilscope.toolkit.stats.latency import LogHistogram
 from tests.conformance.builds import ROOT, environment, run_child
 from tests.patience import PATIENCE
 

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from gilscope.toolkit.experiments.latency import LogHistogram
 from gilscope.toolkit.experiments.load import http_generator
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS, merge, merged, part
 from gilscope.toolkit.experiments.load.http_generator import LoadGenerator, LoadRequest, answer_defect, growth, parse
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally
-from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
 from gilscope.workloads import server_pages
 from tests.conformance.builds import ROOT, environment

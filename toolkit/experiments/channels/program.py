@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from gilscope.runners import _interpreters
 from gilscope.toolkit.experiments.channels import worker_roles
 from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, started_workers
+from gilscope.toolkit.experiments.latency import percentiles
 from gilscope.toolkit.measure.child.program import ProgramValue
-from gilscope.toolkit.stats.latency import percentiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

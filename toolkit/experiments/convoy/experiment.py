@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, threads_model
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
+from gilscope.toolkit.experiments.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
 from gilscope.toolkit.experiments.load.open_loop import has_p99, is_late
 from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
 from gilscope.toolkit.experiments.round_texts import every_round, range_words, round_ratios, rounds_text, two_digits
@@ -39,7 +40,6 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
 from gilscope.toolkit.units import MOST_NAMED, few, format_seconds, list_text, percent
 
 if TYPE_CHECKING:

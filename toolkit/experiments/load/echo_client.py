@@ -24,8 +24,8 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
+from gilscope.toolkit.experiments.latency import LogHistogram, percentiles
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
-from gilscope.toolkit.stats.latency import LogHistogram, percentiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

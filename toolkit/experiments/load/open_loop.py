@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 
-from gilscope.toolkit.stats.latency import LogHistogram, percentiles
+from gilscope.toolkit.experiments.latency import LogHistogram, percentiles
 from gilscope.toolkit.units import format_seconds
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats import latency
-from gilscope.toolkit.stats.latency import LogHistogram, modes, percentiles
+from gilscope.toolkit.experiments import latency
+from gilscope.toolkit.experiments.latency import LogHistogram, modes, percentiles
 
 SECONDS = st.floats(min_value=1e-6, max_value=99.0)
 HISTOGRAMS = st.lists(SECONDS, max_size=60).map(LogHistogram)
