@@ -911,6 +911,23 @@ def site_without_a_name(world):
     assert "must be a str" in refused
 
 
+def getter_that_raises(world):
+    """A call that raises ends its recording, so that the thread's accesses are cached again."""
+    gets = world.site("gets", op="reads")
+
+    def fail():
+        raise LookupError
+
+    def attempt():
+        with contextlib.suppress(LookupError):
+            world.reads(world.begin(), fail(), gets)
+        depths.append(world.begin().depth)
+
+    depths = []
+    world.run(attempt, attempt)
+    assert depths == [1, 1], depths
+
+
 class Colliding:
     """A key of the program with the hash of another; counts how often it is compared, and is equal to itself only."""
 
@@ -1079,14 +1096,14 @@ SCENARIOS = {function.__name__: function for function in (
     deaths_while_the_hook_is_replaced, crowd, more_threads_than_clocks, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
-    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
+    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide, getter_that_raises,
     keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
 WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
 # They leave the process as it was, and ask nothing of it as a whole: no exit, fork, hook or measure of its memory.
 SHARING = ("address_reuse", "everything_at_once", "deep_nesting_dies", "deep_recursion", "pieces_of_locks",
            "class_attributes_replaced", "bases_replaced", "origins_of_dying_locks", "site_without_a_name",
            "keys_that_collide", "keys_are_compared_as_by_the_program", "insertions_are_told_from_replacements",
-           "unjoined")
+           "unjoined", "getter_that_raises")
 
 if __name__ == "__main__":
     main(sys.argv[1:])

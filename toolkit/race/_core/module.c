@@ -666,6 +666,7 @@ make_types(PyObject *module)
         {&core.site_type, &site_spec}, {&clock_type, &clock_spec}, {&attribute_proxy, &attribute_proxy_spec},
         {&item_proxy, &item_proxy_spec}, {&method_proxy, &method_proxy_spec}, {&tracker_type, &tracker_spec},
         {&wrapped_type, &wrapped_spec}, {&busy_type, &busy_spec}, {&foreign_lock_type, &foreign_lock_spec},
+        {&recording_type, &recording_spec},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         *all[i].place = (PyTypeObject *)PyType_FromModuleAndSpec(module, all[i].spec, NULL);

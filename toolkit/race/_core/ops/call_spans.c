@@ -161,28 +161,76 @@ again(Thread *thread, const Site *site, uint64_t since, int side)
     }
 }
 
+/* What begin() returns.  It is an argument of the `reads` or `writes` around a call; if the call raises, that is not reached,
+   and the recording ends as this object dies.  */
+typedef struct {
+    PyObject_HEAD
+    uint64_t position;
+    bool records;
+    uint32_t thread;        /* uid */
+    uint32_t depth;         /* of recordings in it, with this one */
+} Recording;
+
+static PyTypeObject *recording_type;
+
+static bool
+recording_finish(Recording *self, uint64_t *since)
+{
+    Thread *thread = self_thread;
+    bool records = self->records && thread != NULL && thread->uid == self->thread;
+    if (records) {
+        *since = recording_end(thread, self->position);
+    }
+    self->records = false;
+    return records;
+}
+
+static void
+recording_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    uint64_t since;
+    recording_finish((Recording *)self, &since);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
 static PyObject *
 op_begin(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
 {
-    return PyLong_FromUnsignedLongLong(is_active() ? recording_begin(thread_get()) : 0);
+    Recording *self = PyObject_New(Recording, recording_type);
+    if (self != NULL) {
+        self->records = is_active();
+        self->depth = 0;
+        if (self->records) {
+            Thread *thread = thread_get();
+            self->position = recording_begin(thread);
+            self->thread = thread->uid;
+            self->depth = (uint32_t)thread->recording;
+        }
+    }
+    return (PyObject *)self;
 }
 
 static PyObject *
 op_again(PyObject *const *args, int side)
 {
-    uint64_t position = PyLong_AsUnsignedLongLong(args[0]);
-    if (position == UINT64_MAX && PyErr_Occurred()) {
-        return NULL;
-    }
-    if (is_active()) {
-        Thread *thread = thread_get();
-        uint64_t since = recording_end(thread, position);
-        if (thread->busy == 0) {
-            again(thread, (Site *)args[2], since, side);
-        }
+    uint64_t since;
+    if (Py_IS_TYPE(args[0], recording_type) && recording_finish((Recording *)args[0], &since) && is_active()
+        && self_thread->busy == 0) {
+        again(self_thread, (Site *)args[2], since, side);
     }
     return Py_NewRef(args[1]);
 }
+
+static PyMemberDef recording_members[] = {
+    {"depth", Py_T_UINT, offsetof(Recording, depth), Py_READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
+static PyType_Slot recording_slots[] = {
+    {Py_tp_dealloc, recording_dealloc}, {Py_tp_members, recording_members}, {0, NULL}};
+static PyType_Spec recording_spec = {
+    .name = "gilscope.Recording", .basicsize = sizeof(Recording),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = recording_slots};
 
 static PyObject *
 op_reads(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
