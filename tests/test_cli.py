@@ -424,7 +424,7 @@ def shell(command, folder, gone=-1):
 
 def test_reader_of_the_first_line_gets_it(tmp_path):
     assert shell("set -o pipefail; $G report $EXAMPLE | head -1", tmp_path) == (
-        0, "3.13 and 3.13t, AMD EPYC with 2 cores, 4 rounds: speed-up over serial with 2 workers\n", "")
+        0, "3.13 and 3.13t, AMD EPYC with 2 cores, 4 rounds: speed-up over serial of the same build, 2 workers\n", "")
 
 
 def test_gate_judges_without_a_reader_and_files_are_written(tmp_path):

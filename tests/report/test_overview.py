@@ -43,7 +43,7 @@ def rows_of(table):
 
 def test_models_are_set_against_workloads_with_builds_side_by_side():
     table = table_of(look(("v", "w")).run(BUILDS))
-    assert table.title == "Speed-up over serial with 2 workers"
+    assert table.title == "Speed-up over serial of the same build, 2 workers"
     assert [(each.group, each.title) for each in table.columns[1:]] == [
         ("v", "3.14"), ("v", "3.14t"), ("w", "3.14"), ("w", "3.14t")]
     rows = rows_of(table)
@@ -100,7 +100,7 @@ def test_table_is_there_when_all_that_was_to_gain_is_starved():
     for runner in ("threads", "processes-fork"):
         maker.measure(cell(runner, 2), 0.8, starved=8)
     table = table_of(maker.run(("3.14",)))
-    assert table.title == "Speed-up over serial with 2 workers"
+    assert table.title == "Speed-up over serial of the same build, 2 workers"
     assert [[str(entry.value) for entry in row] for row in table.rows] == [
         ["threads", "starved"], ["processes-fork", "starved"]]
 
@@ -174,7 +174,7 @@ def test_model_that_was_measured_nowhere_has_no_row():
 
 def test_signs_are_explained_where_they_are_used():
     text = terminal.render(run_document(look().run(BUILDS)))
-    assert "*: no measured model is significantly faster; none: a gain above 3 % is excluded" in text
+    assert "*: may be the fastest on its build; none: a gain above 3 % is excluded" in text
     assert "starved" not in text
     made = look()
     made.measure(cell("processes-fork", 2), 0.8, starved=8)
@@ -192,7 +192,7 @@ def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
     assert rows["subinterpreters"][0].startswith("2.")
     assert rows["processes-fork"][0].endswith("?*")
     text = " ".join(terminal.render(run_document(run)).split())
-    assert ('*: no measured model is significantly faster; ?: undecided; ±: 95 % interval of a speed-up, where wider '
+    assert ('*: may be the fastest on its build; ?: undecided whether it gains; ±: 95 % interval of a speed-up, where wider '
             'than 4 % ("In short" names those of * that are faster than the baseline).') in text
     assert [each["model"] for each in run_values(run)["best"][0]["models"]] == ["subinterpreters"]
 
@@ -251,7 +251,7 @@ def test_function_that_can_only_be_awaited_is_set_against_one_task_in_flight():
     made.measure(cell("asyncio", 8), 0.125, 0.01)
     made.skip(cell(), "it is a coroutine function: only asyncio awaits it")
     table = table_of(made.run(("3.14",), baseline="asyncio"))
-    assert table.title == "Speed-up over asyncio with 8 tasks in flight"
+    assert table.title == "Speed-up over asyncio of the same build, 8 tasks in flight"
 
 
 def test_many_workloads_are_dealt_out_over_the_width():

@@ -167,7 +167,7 @@ def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
     shown = [terminal.render(document), markdown.render(document), terminal.render(run_document(run))]
     for text in shown:
         assert f"In short, {scope}" in text
-        assert f"with 2 workers, {scope}" in text
+        assert f"2 workers, {scope}" in text
     # The builds are no result; each other table is one.
     assert shown[0].lower().count(scope) == len(results) + 1
     assert "\nBuilds\n" in shown[0]

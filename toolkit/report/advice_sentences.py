@@ -18,7 +18,7 @@ from gilscope.toolkit.report.wording import (
 )
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
-from gilscope.toolkit.units import counted, format_seconds, list_text
+from gilscope.toolkit.units import counted, format_seconds, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
 
 
 def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison]) -> str:
-    """Return how many answers are open, and the one thing that would tell; "" if none is.
+    """Return what would decide open answers, and how many there are; "" if none is.
 
     Args:
         tables: The tables of the run.
@@ -93,11 +93,12 @@ def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Com
     elif len(run.sessions) > 1:
         next_step = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more"
     elif sufficient:
-        told = "all" if len(sufficient) == count else f"{len(sufficient)} of them"
-        next_step = f"{_resume_text(run, max(sufficient))} would tell {told}"
+        all_ = "it" if count == 1 else "all"
+        which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
+        next_step = f"more rounds are likely to decide {which}: {_resume_text(run, max(sufficient))}"
     else:
         next_step = "a quieter machine would tell"
-    return f"{count}; {next_step}"
+    return f"{count} undecided that {inflect(count, 'matters', 'matter')}; {next_step}"
 
 
 def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison] = ()) -> Iterator[str]:

@@ -21,7 +21,7 @@ from gilscope.toolkit.report.overview import (
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import first_text, limits_text
-from gilscope.toolkit.stats.verdict import SpeedVerdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def answer_document(run: Run) -> Document:
     sections: list[Section] = []
     if any(measured_workers(table) for table in steady):
         gains = _bare(gains_table(steady, f"{_about(run)}: speed-up"))
-        signs = f"{signs_text(gains)}; intervals, times and reasons: gilscope report {run.label} --full"
+        signs = f"{signs_text(gains)}. `gilscope report {run.label} --full` adds intervals, times and reasons."
         sections += [gains, Lines("", (signs,)), _models_to_use(steady)]
     else:
         sections += [Lines("", (f"{_about(run)}.",)), Lines("", advice_lines(tables))]
@@ -77,7 +77,7 @@ def _models_to_use(tables: Sequence[WorkloadTable]) -> Table:
         texts = [_use_text(table, advice.get(build), short) for build in builds]
         rows.append((Entry(title_of(table)), *map(Entry, texts)))
     return Table(title="", columns=(
-        Column(title="use (MiB)", key=True, align="left"),
+        Column(title="use one of (MiB)", key=True, align="left"),
         *(Column(title=build, align="left", source=build) for build in builds)), rows=tuple(rows))
 
 
@@ -89,10 +89,11 @@ def _use_text(table: WorkloadTable, advice: Advice | None, short: Mapping[str, s
         return "-"
     if advice.options:
         names = (name_text(option, table) for option in advice.options)
-        return ", ".join(short.get(name, name) + _memory(option.memory)
-                         for name, option in list(zip(names, advice.options, strict=True))[:NAMED])
+        named = [short.get(name, name) + _memory(option.memory)
+                 for name, option in zip(names, advice.options, strict=True)]
+        return " or ".join(named[:NAMED]) + (" ..." if len(named) > NAMED else "")
     if any(each.why != "failed" for each in advice.open):
-        return "open"
+        return "undecided"
     return table.baseline + _memory(advice.memory)
 
 
@@ -105,7 +106,7 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
     for (build, gil_build), found in costs.items():
-        yield f"one thread on {build}, against {gil_build}: {_cost_text(found)}"
+        yield f"CPU time of one thread on {build}, against {gil_build}: {_cost_text(found)}"
     yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
     yield from ceiling_lines(steady, run)
     if failed := list(failures(tables)):
@@ -113,22 +114,23 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     undecided = [each for found in costs.values() for each in found.values()
                  if each.verdict() == SpeedVerdict.CANNOT_TELL]
     if said := open_text(tables, run, undecided):
-        yield f"open: {said}"
+        yield said
     if warnings := cautions(run):
         yield f"careful: {first_text(warnings)}"
 
 
 def _cost_text(found: Mapping[str, Comparison]) -> str:
-    """Return "16 % slower on primes, 15 % on http_fetch; the same on sha256_64k; open on fetch_parse (-9 to +11 %)"."""
+    """Return "more by 16 % for primes, 15 % for http_fetch; none beyond 3 % for sha256_64k; undecided for ..."."""
     by_verdict: dict[SpeedVerdict, list[str]] = {}
     for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
         words = name
         verdict = comparison.verdict()
         if verdict in {SpeedVerdict.SLOWER, SpeedVerdict.FASTER}:
-            words = f"{abs(1 / comparison.ratio - 1) * 100:.0f} % on {name}"
+            words = f"{abs(1 / comparison.ratio - 1) * 100:.0f} % for {name}"
         elif verdict is SpeedVerdict.CANNOT_TELL and (limits := limits_text(comparison)):
             words = f"{name} ({limits})"
         by_verdict.setdefault(verdict, []).append(words)
-    heads = {SpeedVerdict.SLOWER: "slower by ", SpeedVerdict.FASTER: "faster by ", SpeedVerdict.SAME: "the same on ",
-             SpeedVerdict.CANNOT_TELL: "open on "}
+    heads = {SpeedVerdict.SLOWER: "more by ", SpeedVerdict.FASTER: "less by ",
+             SpeedVerdict.SAME: f"no difference beyond {MARGIN * 100:g} % for ",
+             SpeedVerdict.CANNOT_TELL: "undecided for "}
     return "; ".join(head + ", ".join(by_verdict[verdict]) for verdict, head in heads.items() if verdict in by_verdict)

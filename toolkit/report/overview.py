@@ -104,7 +104,7 @@ def gains_table(tables: Sequence[WorkloadTable], title: str = "Speed-up") -> Tab
     rows.sort(key=lambda row: not any(isinstance(entry.value, GainValue) for entry in row[1]))
     noun = counts_text(tables[0].baseline, [usual])
     return Table(
-        title=f"{title} over {tables[0].baseline} with {noun}",
+        title=f"{title} over {tables[0].baseline} of the same build, {noun}",
         columns=(Column(title="model", key=True, align="left"), *(
             Column(title=table.builds[i], group=title_of(table), align="left", source=table.builds[i])
             for table, i in columns)),
@@ -175,9 +175,9 @@ def signs_text(table: Table) -> str:
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
     parts = [
-        ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
+        ("*: may be the fastest on its build", any(gain.best for gain in gains)),
         (_none_text(gains), "none" in forms),
-        ("?: undecided", "range" in forms),
+        ("?: undecided whether it gains", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %",
          "spread" in forms and not all(gain.bare for gain in gains)),
         ("N: workers", any(gain.workers is not None for gain in gains)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import textwrap
 from itertools import groupby
@@ -100,8 +101,8 @@ def _heading(section: Heading, spell: Callable[[str], str]) -> list[RenderableTy
 
 
 def _hanging(text: str, width: int) -> RenderableType:
-    """Return `text` wrapped with its first line standing out; a number stays with its percent sign."""
-    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    """Return `text` wrapped with its first line standing out; commands, and numbers of percent, stay whole."""
+    kept = re.sub(r" %|`[^`]*`", lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     lines = textwrap.wrap(kept, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
                           break_long_words=False)
     return Text("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), overflow="fold")
