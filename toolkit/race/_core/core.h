@@ -222,8 +222,9 @@ typedef struct {
     uint32_t life, strayed; /* the record's serial and `strayed` at the acquisition */
 } HeldLock;
 
-#define OPEN_BUCKETS 32
-#define OPEN_WAYS 16
+#define MOST_OPENS 512
+#define OPEN_FRAMES 64
+#define OPEN_LOCATIONS 1024
 typedef struct {            /* a read that a later write may depend on */
     void *frame;            /* activation; NULL: free */
     Record *record;
@@ -232,12 +233,11 @@ typedef struct {            /* a read that a later write may depend on */
     int32_t site;
     Base *base;             /* vector clock at the read; owned */
     uint32_t acquired;      /* a lock with a serial up to this was held at the read */
-    uint32_t own;           /* the thread's number of writes to the location */
+    uint64_t used;          /* the number of the thread's first write to the location since, 0: none */
     bool presence;          /* it tested for presence */
+    uint16_t next;          /* with a location of the same hash, or among the free; numbers of opens, 0: none */
+    uint16_t before, after; /* in activations of the same hash */
 } Open;
-
-#define OWN_WRITES 512
-typedef struct { Record *record; uint64_t key; uint32_t count; } OwnWrites;
 
 #define RING 16
 typedef struct {
@@ -247,7 +247,8 @@ typedef struct {
     uint64_t key, epoch;
     uint64_t position;
     Base *base;             /* vector clock at a read; owned */
-    uint32_t serial, acquired, locks, where, own;
+    uint64_t number;        /* of a write among the thread's */
+    uint32_t serial, acquired, locks, where;
     bool presence;
     int n_held;
     HeldLock held[SET_UIDS];    /* innermost last */
@@ -280,9 +281,10 @@ typedef struct Thread {
     CachedWhere sets[SET_CACHE];
     CachedObject objects[OBJECT_CACHE];
     CachedType types[TYPE_CACHE];
-    Open opens[OPEN_BUCKETS][OPEN_WAYS];
-    uint8_t open_next[OPEN_BUCKETS];
-    OwnWrites own_writes[OWN_WRITES];
+    Open opens[MOST_OPENS + 1];
+    uint16_t n_opens, free_open, next_open;     /* ever used; one that is free now; the next to be replaced */
+    uint16_t opens_at[OPEN_LOCATIONS], opens_in[OPEN_FRAMES];   /* by hash */
+    uint64_t n_writes;
     int recording;          /* open begin() calls */
     uint64_t position;      /* accesses recorded so far */
     uint32_t n_recent[2];   /* reads, writes */

@@ -307,7 +307,9 @@ forked(void)
     for (Thread *one = self; one != NULL; one = one->outer) {
         memset(one->cache, 0, sizeof(one->cache));
         memset(one->objects, 0, sizeof(one->objects));
-        memset(one->opens, 0, sizeof(one->opens));
+        memset(one->opens_at, 0, sizeof(one->opens_at));
+        memset(one->opens_in, 0, sizeof(one->opens_in));
+        one->n_opens = one->free_open = 0;
         one->n_recent[0] = one->n_recent[1] = 0;
         one->attention &= ~(uint32_t)ATTENTION_POLLED;
         join_everybody(one);

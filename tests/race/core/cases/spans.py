@@ -513,3 +513,20 @@ def case_own_write_uses_a_read_up(w):
 
     w.run(work, work)
     w.clean()
+
+
+def case_writes_to_others_do_not_use_a_read_up(w):
+    read, plain = w.site("read", "n", ADD), w.site("plain", "n", op="attr_write")
+    write = w.site("write", "n", Flag.VALUE, partners=("read",), op="attr_write")
+    thing, others, lock = Thing(), [Thing() for _ in range(5000)], w.lock()
+
+    def work():
+        with lock:
+            number = w.attr_read(thing, read).n
+        for other in others:
+            w.attr_write(other, plain).n = 1
+        with lock:
+            w.attr_write(thing, write).n = number + 1
+
+    w.run(work, work)
+    assert ("span", "read>write WRITE", "write WRITE") in w.pairs()

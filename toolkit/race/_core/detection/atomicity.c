@@ -110,8 +110,7 @@ spans_closing(Touch *touch, Closed *closed)
     for (int32_t i = own ? -1 : 0; i < site->n_partners && closed->n < MOST_CLOSED; i++) {
         int32_t partner = i < 0 ? site->number : site->partners[i];
         Open *open = open_find(thread, frame, partner, touch->record, touch->key.word);
-        if (open != NULL && open->base != NULL
-            && open->own == own_writes(thread, touch->record, touch->key.word)->count) {
+        if (open != NULL && open->base != NULL && open->used == 0) {
             closed_add(touch, closed, partner, open, thread->held, thread->n_held);
         }
     }

@@ -154,7 +154,7 @@ recent_add(Thread *thread, int side, const Touch *touch)
         .position = thread->position++, .object = touch->object, .record = touch->record, .key = touch->key.word,
         .epoch = thread->epoch, .where = touch->where, .base = base_ref(touch->after), .locks = touch->locks,
         .serial = touch->serial, .acquired = thread->acquisitions, .presence = touch->options & PRESENCE,
-        .own = own_writes(thread, touch->record, touch->key.word)->count};
+        .number = thread->n_writes + 1};
     prepare_reference(recent);
     recent->n_held = thread->n_held < SET_UIDS ? thread->n_held : SET_UIDS;
     memcpy(recent->held, &thread->held[thread->n_held - recent->n_held], (size_t)recent->n_held * sizeof(HeldLock));
@@ -170,9 +170,7 @@ remember_span(Touch *touch)
     if (opens(touch)) {
         open_add(thread, (Open){
             .frame = activation(), .record = touch->record, .key = touch->key.word, .site = touch->site->number,
-            .base = base_ref(touch->after), .acquired = thread->acquisitions,
-            .own = own_writes(thread, touch->record, touch->key.word)->count,
-            .serial = touch->serial,
+            .base = base_ref(touch->after), .acquired = thread->acquisitions, .serial = touch->serial,
             .presence = touch->options & PRESENCE});
     }
 }
@@ -263,8 +261,8 @@ touch_finish(Touch *touch, uint64_t epoch, uint32_t cell, bool closed)
 {
     Thread *thread = touch->thread;
     remember_span(touch);
-    if (is_write(touch->kind)) {        /* uses up what was read before */
-        own_writes(thread, touch->record, touch->key.word)->count++;
+    if (is_write(touch->kind)) {
+        opens_use(thread, touch->record, touch->key.word);
     }
     if (publishes(touch)) {
         thread_advance(thread);
@@ -380,7 +378,7 @@ span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int
         if (cached->closed != site->number || !(cached->modes & 1u << kind)) {
             return false;
         }
-        own_writes(thread, cached->record, cached->key)->count++;
+        opens_use(thread, cached->record, cached->key);
         return true;
     }
     if (cached->opened != site->number || cached->frame != frame_name()
@@ -389,7 +387,7 @@ span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int
     }
     Open *open = open_find(thread, activation(), site->number, cached->record, cached->key);
     if (open != NULL) {
-        open->own = own_writes(thread, cached->record, cached->key)->count;
+        open->used = 0;
     }
     return true;
 }
@@ -410,7 +408,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
         else if ((cached->modes & wanted) == wanted
                  && !((kind == READ || kind == WRITE || options & (TAKE | UPDATE)) && has_news(cached))) {
             if (is_write(kind)) {
-                own_writes(thread, cached->record, cached->key)->count++;
+                opens_use(thread, cached->record, cached->key);
             }
             return;
         }

@@ -3,70 +3,111 @@
    As in AVIO (Lu et al., ASPLOS 2006), restricted by the rewriter's data flow: only a write whose site names the read's
    site as its partner ends a span.  Here locks give mutual exclusion, but no order.  */
 
-/* The thread's number of writes to a location; it grows with those to other locations of the same bucket, which end a span
-   too early.  An insertion writes the container's structure before the item, so these two never share a bucket.  */
-static inline OwnWrites *
-own_writes(Thread *thread, Record *record, uint64_t key)
+static inline uint16_t *
+opens_at(Thread *thread, const Record *record, uint64_t key)
 {
-    uint64_t hash = mix((uintptr_t)record, key);
-    OwnWrites *own = &thread->own_writes[((hash & ~UINT64_C(1)) | (KEY_TAG(key) == KEY_PART)) % OWN_WRITES];
-    if (own->record != record || own->key != key) {
-        *own = (OwnWrites){record, key, own->count};
-    }
-    return own;
+    return &thread->opens_at[mix((uintptr_t)record, key) % OPEN_LOCATIONS];
 }
 
-static inline Open *
-open_bucket(Thread *thread, void *frame)
+static inline uint16_t *
+opens_in(Thread *thread, const void *frame)
 {
-    return thread->opens[((uintptr_t)frame >> 4 ^ (uintptr_t)frame >> 11) % OPEN_BUCKETS];
+    return &thread->opens_in[((uintptr_t)frame >> 4 ^ (uintptr_t)frame >> 11) % OPEN_FRAMES];
 }
 
 static void
-open_add(Thread *thread, Open entry)
+open_drop(Thread *thread, uint16_t number)
 {
-    Open *bucket = open_bucket(thread, entry.frame);
-    Open *place = NULL;
-    for (int way = 0; way < OPEN_WAYS; way++) {
-        Open *open = &bucket[way];
-        if (open->frame == entry.frame && open->site == entry.site && open->record == entry.record
-            && open->key == entry.key) {
-            place = open;
-            break;
-        }
-        if (open->frame == NULL && place == NULL) {
-            place = open;
-        }
+    Open *open = &thread->opens[number];
+    uint16_t *here = opens_at(thread, open->record, open->key);
+    while (*here != number) {
+        here = &thread->opens[*here].next;
     }
-    if (place == NULL) {
-        place = &bucket[thread->open_next[(bucket - thread->opens[0]) / OPEN_WAYS]++ % OPEN_WAYS];
+    *here = open->next;
+    *(open->before != 0 ? &thread->opens[open->before].after : opens_in(thread, open->frame)) = open->after;
+    thread->opens[open->after].before = open->before;
+    base_drop(open->base);
+    *open = (Open){.next = thread->free_open};
+    thread->free_open = number;
+}
+
+/* The number of a free entry; if there is none, of one that has been there for a while.  */
+static uint16_t
+open_free(Thread *thread)
+{
+    if (thread->free_open == 0 && thread->n_opens < MOST_OPENS) {
+        return ++thread->n_opens;
     }
-    base_drop(place->base);
-    *place = entry;
+    if (thread->free_open == 0) {
+        open_drop(thread, 1 + thread->next_open++ % MOST_OPENS);
+    }
+    uint16_t number = thread->free_open;
+    thread->free_open = thread->opens[number].next;
+    return number;
 }
 
 static Open *
-open_find(Thread *thread, void *frame, int32_t site, const Record *record, uint64_t key)
+open_entry(Thread *thread, void *frame, int32_t site, const Record *record, uint64_t key)
 {
-    Open *bucket = open_bucket(thread, frame);
-    for (int way = 0; way < OPEN_WAYS; way++) {
-        Open *open = &bucket[way];
-        if (open->frame == frame && open->site == site && open->record == record && open->key == key
-            && open->serial == atomic_load_explicit(&record->serial, memory_order_relaxed)) {
+    for (uint16_t at = *opens_at(thread, record, key); at != 0; at = thread->opens[at].next) {
+        Open *open = &thread->opens[at];
+        if (open->frame == frame && open->site == site && open->record == record && open->key == key) {
             return open;
         }
     }
     return NULL;
 }
 
+static void
+open_add(Thread *thread, Open entry)
+{
+    Open *open = open_entry(thread, entry.frame, entry.site, entry.record, entry.key);
+    if (open != NULL) {
+        base_drop(open->base);
+        entry.next = open->next;
+        entry.before = open->before;
+        entry.after = open->after;
+        *open = entry;
+        return;
+    }
+    uint16_t number = open_free(thread);
+    uint16_t *here = opens_at(thread, entry.record, entry.key), *first = opens_in(thread, entry.frame);
+    entry.next = *here;
+    entry.before = 0;
+    entry.after = *first;
+    thread->opens[entry.after].before = number;     /* nobody reads that of entry 0 */
+    thread->opens[number] = entry;
+    *here = *first = number;
+}
+
+static Open *
+open_find(Thread *thread, void *frame, int32_t site, const Record *record, uint64_t key)
+{
+    Open *open = open_entry(thread, frame, site, record, key);
+    return open != NULL && open->serial == atomic_load_explicit(&record->serial, memory_order_relaxed) ? open : NULL;
+}
+
 /* Drop the reads of an earlier activation at the same address.  */
 static void
 open_forget(Thread *thread, void *frame)
 {
-    Open *bucket = open_bucket(thread, frame);
-    for (int way = 0; way < OPEN_WAYS; way++) {
-        if (bucket[way].frame == frame) {
-            bucket[way].frame = NULL;
+    for (uint16_t at = *opens_in(thread, frame), after; at != 0; at = after) {
+        after = thread->opens[at].after;
+        if (thread->opens[at].frame == frame) {
+            open_drop(thread, at);
+        }
+    }
+}
+
+/* A write to a location uses up what the thread has read there before.  */
+static inline void
+opens_use(Thread *thread, const Record *record, uint64_t key)
+{
+    uint64_t number = ++thread->n_writes;
+    for (uint16_t at = *opens_at(thread, record, key); unlikely(at != 0); at = thread->opens[at].next) {
+        Open *open = &thread->opens[at];
+        if (open->record == record && open->key == key && open->used == 0) {
+            open->used = number;
         }
     }
 }

@@ -89,8 +89,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
     }
     open_add(thread, (Open){
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
-        .base = base_ref(read->base), .acquired = read->acquired, .own = read->own,
-        .presence = read->presence});
+        .base = base_ref(read->base), .acquired = read->acquired, .presence = read->presence});
     Py_XDECREF(told);       /* may call Python, which may overwrite what `read` refers to */
 }
 
@@ -111,7 +110,7 @@ static void
 write_again(Thread *thread, const Recent *write, const Site *site, int32_t partner)
 {
     Open *open = open_find(thread, activation(), partner, write->record, write->key);
-    if (open == NULL || open->base == NULL || open->own != write->own) {
+    if (open == NULL || open->base == NULL || (open->used != 0 && open->used != write->number)) {
         return;
     }
     Where *inner = where_at(write->where);

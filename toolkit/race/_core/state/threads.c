@@ -40,8 +40,8 @@ thread_free(Thread *thread)
     free(thread->hard);
     base_drop(thread->base);
     base_drop(thread->chain.base);
-    for (int i = 0; i < OPEN_BUCKETS * OPEN_WAYS; i++) {
-        base_drop(thread->opens[i / OPEN_WAYS][i % OPEN_WAYS].base);
+    for (int i = 1; i <= thread->n_opens; i++) {
+        base_drop(thread->opens[i].base);
     }
     for (int i = 0; i < 2 * RING; i++) {
         base_drop(thread->recent[i / RING][i % RING].base);
