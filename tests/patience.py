@@ -1,5 +1,7 @@
 """How long a test waits for what takes a moment: so long that only a hang lasts longer, on whatever machine."""
 
+import os
+import select
 import time
 
 PATIENCE = 600.0   # seconds
@@ -18,3 +20,9 @@ def wait_until(condition, command=None):
             return False
         time.sleep(0.01)
     return True
+
+
+def told(reading, command):
+    """Return what comes first from a descriptor that does not block, unless `command`, a Popen, ends before."""
+    assert wait_until(lambda: select.select([reading], [], [], 0)[0], command)
+    return os.read(reading, 100)

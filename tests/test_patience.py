@@ -23,7 +23,6 @@ REASONS = {   # why: the places, each a file and a function
     "An option's value: what runs is a fake or a virtual clock, and nothing waits for it.": (
         "commands/test_compare_again.py::module",
         "commands/test_dry_run.py::module",
-        "commands/test_dry_run.py::test_what_the_time_rests_on_is_said",
         "commands/test_run.py::module",
         "commands/test_run_sessions.py::module",
         "experiments/test_http_load.py::test_requests_of_all_users_are_spread_evenly",

@@ -24,7 +24,7 @@ from tests.conformance.builds import ROOT
 from tests.gil.recorded import make_process, make_thread
 from tests.gil.traces import checked
 from tests.measure.children import gil_on
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, told
 
 needs_shim = pytest.mark.usefixtures("shim")
 SPIN = """
@@ -237,17 +237,19 @@ def test_signal_before_the_program_begins_is_not_said_of_the_program(number, fol
     compiler.write_text(f"#!/bin/sh\necho yes > '{begun}'\nexec sleep 1000\n")
     compiler.chmod(0o755)
     os.mkfifo(begun)
+    reading = os.open(begun, os.O_RDWR | os.O_NONBLOCK)
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "gilscope", "gil", "spin.py"], cwd=folder, stdout=subprocess.PIPE, text=True,
         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT), "CC": str(compiler), "GILSCOPE_CACHE": str(folder / "cache")})
     try:
-        assert begun.read_text() == "yes\n"
+        assert told(reading, process) == b"yes\n"
         process.send_signal(number)
         output, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()
+        os.close(reading)
     assert (output, errors, process.returncode) == ("", "gilscope: interrupted\n", 128 + number)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.builds import ROOT
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, told
 
 COMMANDS = {core: f"import sys; sys.path.insert(0, {str(ROOT)!r}); from {module} import main; sys.exit(main())"
             for core, module in (("C", "gilscope.toolkit.cli"), ("Python", "tests.race.model.command"))}
@@ -315,12 +315,14 @@ def test_signal_before_the_program_begins_is_not_said_of_the_program(number, tmp
     compiler.write_text(f"#!/bin/sh\necho yes > '{begun}'\nexec sleep 1000\n")
     compiler.chmod(0o755)
     os.mkfifo(begun)
+    reading = os.open(begun, os.O_RDWR | os.O_NONBLOCK)
     with started(tmp_path, CLEAN, CC=str(compiler), GILSCOPE_CACHE=str(tmp_path / "cache")) as process:
-        assert begun.read_text() == "yes\n"
+        assert told(reading, process) == b"yes\n"
         process.send_signal(number)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (output, process.returncode) == ("", 128 + number)
     assert errors == f"gilscope: stopped by {number.name} before the program began: nothing was checked\n"
+    os.close(reading)
     assert not [*tmp_path.glob("cache/race-core/*/*.so")]
 
 
