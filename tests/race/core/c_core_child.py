@@ -1096,8 +1096,8 @@ SCENARIOS = {function.__name__: function for function in (
     deaths_while_the_hook_is_replaced, crowd, more_threads_than_clocks, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
-    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide, getter_that_raises,
-    keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
+    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
+    getter_that_raises, keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
 WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
 # They leave the process as it was, and ask nothing of it as a whole: no exit, fork, hook or measure of its memory.
 SHARING = ("address_reuse", "everything_at_once", "deep_nesting_dies", "deep_recursion", "pieces_of_locks",
