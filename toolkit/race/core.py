@@ -120,6 +120,9 @@ if TYPE_CHECKING:
         def stack(self, context: int) -> tuple[Place, ...]:
             """Return the callers of an access, innermost first."""
 
+        def object_number(self, owner: object) -> int:
+            """Return the object's number, which no other object of the process has had, unlike its id."""
+
         def counts(self) -> dict[tuple[int, int], int]:
             """Return the number of conflicts of each pair of sites, the smaller number first."""
 

@@ -19,6 +19,10 @@ class FakeCore:
         self.locks = {}
         self.told = {}
         self.muted = 0
+        self.number = 0      # of the objects that a test makes up next, if it is not their id
+
+    def object_number(self, owner):
+        return self.number or id(owner)
 
     @contextmanager
     def busy(self):

@@ -168,6 +168,10 @@ class ReferenceCore:
         """Return the callers of an access, innermost first."""
         return self._monitor.contexts.places(context)
 
+    def object_number(self, owner: object) -> int:
+        """Return the object's number, which no other object of the process has had."""
+        return self._monitor.number_of(owner)
+
     def counts(self) -> dict[tuple[int, int], int]:
         """Return the number of conflicts by pair of sites, the smaller number first."""
         return self._monitor.counts.copy()

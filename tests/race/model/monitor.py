@@ -142,6 +142,12 @@ class Monitor:
         """Do something about accesses that this thread noted before."""
         self._noted(frame, site, action, NO_VALUE)
 
+    def number_of(self, owner: object) -> int:
+        """Return the number of the object's shadow; 0 within the model's own code."""
+        found: list[int] = []
+        self.change(lambda _: found.append(self.table.of(owner).number))
+        return found[0] if found else 0
+
     def release(self, owner: object) -> None:
         """Add an edge from here to each later acquisition of the object."""
         def action(state: ThreadState) -> None:

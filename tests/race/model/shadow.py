@@ -6,6 +6,7 @@ Locations are told apart without running any `__eq__` or `__hash__` of the progr
 from __future__ import annotations
 
 from _weakref import ref
+from itertools import count
 from sys import getrefcount
 
 from tests.race.model.object_kinds import descends, is_fixed, loaded, own_length, own_shape
@@ -195,12 +196,16 @@ class Location:
         self.by = 0                          # and which loads may: bits of `detect`
 
 
+_numbers = count(1)
+
+
 class Shadow:
     """All that is remembered of one object."""
 
-    __slots__ = ("boxes", "locations", "ref", "strong", "sync", "unknown", "values", "wholes")
+    __slots__ = ("boxes", "locations", "number", "ref", "strong", "sync", "unknown", "values", "wholes")
 
     def __init__(self) -> None:
+        self.number = next(_numbers)
         self.ref: _Ref | None = None
         self.strong: Any = None
         self.locations: dict[tuple[str, Any], Location] = {}

@@ -503,6 +503,14 @@ def test_all_writes_must_hold_one_lock(service):
     assert not service.report().notes
 
 
+def test_an_object_inherits_no_locks_of_a_dead_one_at_its_address(service):
+    owner, service.core.number = Owner(value={}), 1
+    service.tell(("store", K.WRITE, {"locks": (6,)}), ("store", K.WRITE, {"locks": (5,)}), owner, "attr", "value")
+    service.core.number = 2
+    service.tell(("store", K.WRITE, LOCKED), ("load", K.READ), owner, "attr", "value")
+    assert service.report().notes
+
+
 BUILT = """
 class Job:
     def __init__(self, registry):

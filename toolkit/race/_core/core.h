@@ -179,6 +179,7 @@ typedef struct Record {
     Wholes *wholes;
     _Atomic(uint32_t) serial;      /* changes when the object dies; records are never given back */
     uint32_t n, capacity;
+    _Atomic(uint32_t) number;      /* of the object among those that were asked for, 0: not asked for yet */
     _Atomic(uint32_t) news;        /* insertions, and stores that order loads, since it became shared */
     _Atomic(uint16_t) owner;       /* the only slot that has accessed it, or SHARED */
     uint8_t boxes;          /* has cells for ranges of an array */

@@ -407,6 +407,19 @@ api_lock_origin(PyObject *Py_UNUSED(module), PyObject *arg)
 }
 
 static PyObject *
+api_object_number(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    static _Atomic(uint32_t) last;
+    Record *record = record_of(thread_get(), object, true);
+    uint32_t number = record->number;
+    if (number == 0) {
+        uint32_t next = atomic_fetch_add(&last, 1) + 1;
+        number = atomic_compare_exchange_strong(&record->number, &number, next) ? next : number;
+    }
+    return PyLong_FromUnsignedLong(number);
+}
+
+static PyObject *
 api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
     uint32_t n;
@@ -652,6 +665,7 @@ static PyMethodDef api[] = {
     {"locks_held", api_locks_held, METH_NOARGS, "Return the uids of the locks held, innermost first."},
     {"lock_origin", api_lock_origin, METH_O, "Return the stack of a lock's first acquisition, and the lock if it still exists."},
     {"stack", api_stack, METH_O, "Return the callers of an access, innermost first."},
+    {"object_number", api_object_number, METH_O, "Return a number that no other object has had."},
     {"counts", api_counts, METH_NOARGS, "Return the number of conflicts of each pair of sites."},
     {"busy", api_busy, METH_NOARGS, "Return a context in which this thread's accesses are ignored."},
     {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},

@@ -184,7 +184,7 @@ class Recorder:
 
     def _candidate_lockset(self, part: str, owner: Any, key: Any, *sides: ConflictSide) -> frozenset[int]:
         """Return the locks that all writes of the location hold, as far as conflicts report them."""
-        location = (id(owner), part, safe_inspection.show(key))
+        location = (self._core.object_number(owner), part, safe_inspection.show(key))
         for side in sides:
             if side.kind in WRITES:
                 held = side.locks | side.foreign
@@ -232,7 +232,7 @@ class Recorder:
                          for side, access, other in zip(sides, accesses, reversed(sides), strict=True))
         return {
             "t": "race", "section": entry.section, "variable": name.text,
-            "base": name.base, "owner": id(owner), "name": name.name, "item_key": name.item_key,
+            "base": name.base, "owner": self._core.object_number(owner), "name": name.name, "item_key": name.item_key,
             "kind": entry.kind, "severity": severity.value,
             "rule": classification.rule, "sort": sort, "part": part,
             "remedy": self._remedy(entry.kind, owner, *sides),

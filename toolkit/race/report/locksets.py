@@ -28,7 +28,7 @@ class OwnedVariable(NamedTuple):
     """One variable of one object in one process."""
 
     process: str
-    owner: int      # id of the object
+    owner: int      # number of the object
     variable: str
 
 

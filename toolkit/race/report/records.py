@@ -64,7 +64,7 @@ class RaceRecord:
     section: str | None
     variable: str
     base: str
-    owner: int          # id of the object that the variable belongs to
+    owner: int          # number of the object that the variable belongs to
     name: str
     item_key: str
     kind: RaceKind

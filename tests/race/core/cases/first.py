@@ -461,3 +461,11 @@ def case_fork(w):
     assert forker.status == b"y"
     for pipe in (answer, stay):
         pipe.close()
+
+
+def case_no_two_objects_have_the_same_number(w):
+    numbers = [w.core.object_number(Thing()) for _ in range(100)]     # each dies at once, mostly at the same address
+    kept = Thing()
+    numbers += [w.core.object_number(kept), w.core.object_number(Thing())]
+    assert w.core.object_number(kept) == numbers[-2]
+    assert len({*numbers}) == 102

@@ -448,6 +448,7 @@ record_unlink(Shard *shard, Record **link)
     filter_count(record->object, -1);
     record->object = NULL;
     record->held = false;
+    record->number = 0;
     atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
     record->next = shard->unused;
     shard->unused = record;
