@@ -29,7 +29,7 @@ def test_edges_are_those_of_this_build(tmp_path, tmp_path_factory):
         done = subprocess.run(
             [python_of(build), "-m", "pytest", HERE.parent, f"--ignore={HERE}", "-q",
              f"--confcutdir={HERE.parents[1]}", "-p", "no:cacheprovider", f"--junitxml={results}"],
-            cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, check=False,
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{packages}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
         assert done.returncode == 0, done.stdout + done.stderr
         cases = list(ElementTree.parse(results).iter("testcase"))
