@@ -72,7 +72,11 @@ axis_range(PyObject *key, int64_t size, int64_t range[3])
 static Key
 key_box(PyObject *array, enum Family family, PyObject *key, Box **made)
 {
-    int64_t shape[MOST_AXES];
+    int64_t shape[MOST_AXES], index;
+    *made = NULL;
+    if ((family == ARRAY || family == BYTEARRAY) && plain_index(key, &index)) {
+        return key_int(index >= 0 ? index : index + own_length(array));
+    }
     int axes = array_shape(array, family, shape);
     axes = axes < 0 ? 0 : axes;
     PyObject *const *keys = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
@@ -92,9 +96,8 @@ key_box(PyObject *array, enum Family family, PyObject *key, Box **made)
         }
     }
     if (axes == 1 && box->ranges[0][1] == 1) {
-        int64_t index = box->ranges[0][0];
+        index = box->ranges[0][0];
         free(box);
-        *made = NULL;
         return key_int(index);
     }
     *made = box;
@@ -181,16 +184,29 @@ box_shown(uint64_t word)
     return only;
 }
 
+/* The next cell from number `at` on of a part of the array that overlaps the part `key`, or NULL.  Only parts with several
+   items overlap a single item.  */
+static Cell *
+next_overlap(Record *record, uint64_t key, uint32_t *at)
+{
+    bool several = key_has_several(key);
+    uint32_t n = several ? record->n : record->boxes != NULL ? record->boxes->n : 0;
+    while (*at < n) {
+        uint32_t number = (*at)++;
+        Cell *cell = &record->cells[several ? number : record->boxes->cells[number]];
+        if (cell->key != key && keys_meet(cell->key, key)) {
+            return cell;
+        }
+    }
+    return NULL;
+}
+
 /* Conflicts with parts of the same array that overlap this one.  */
 static void
 across(Touch *touch)
 {
-    Record *record = touch->record;
-    for (uint32_t i = 0; i < record->n; i++) {
-        Cell *cell = &record->cells[i];
-        if (cell->key == touch->key.word || !keys_meet(cell->key, touch->key.word)) {
-            continue;
-        }
+    uint32_t at = 0;
+    for (Cell *cell; (cell = next_overlap(touch->record, touch->key.word, &at)) != NULL;) {
         against_write(touch, cell, touch->kind);
         if (touch->kind != WRITE) {
             continue;
@@ -216,10 +232,14 @@ note_box(Thread *thread, PyObject *array, enum Family family, PyObject *index, i
     note(thread, array, key, kind, site, options, shown, value);
     Record *record = record_of(thread, array, true);
     spin_lock(&record->spin);
-    record->boxes = record->boxes || box != NULL;
-    bool alone = !record->boxes || record->owner != SHARED;
+    bool overlaps = false;
+    if (record->boxes != NULL && record->owner == SHARED) {
+        Cell *own = box != NULL ? record_find(record, key) : NULL;      /* its box is another one that is equal */
+        uint32_t at = 0;
+        overlaps = next_overlap(record, own != NULL ? own->key : key.word, &at) != NULL;
+    }
     spin_unlock(&record->spin);
-    if (!alone) {
+    if (overlaps) {
         Touch touch;
         touch_init(&touch, thread, site, array, record, key, kind);
         touch.where = where_now(thread, site, kind, 0);

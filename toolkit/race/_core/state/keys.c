@@ -189,6 +189,19 @@ key_keep(uint64_t word)
     return word;
 }
 
+/* True for a part of an array that is no single item.  */
+static bool
+key_has_several(uint64_t word)
+{
+    const Box *box = KEY_TAG(word) == KEY_BOX ? KEY_POINTER(word) : NULL;
+    for (int axis = 0; box != NULL && axis < box->axes; axis++) {
+        if (box->ranges[axis][1] != 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 box_drop(Box *box)
 {

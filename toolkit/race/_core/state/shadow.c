@@ -305,6 +305,23 @@ record_find(Record *record, Key key)
     return NULL;
 }
 
+typedef struct Boxes { uint32_t n, capacity, cells[]; } Boxes;
+
+static void
+boxes_add(Record *record, uint32_t cell)
+{
+    Boxes *boxes = record->boxes;
+    uint32_t n = boxes != NULL ? boxes->n : 0, capacity = boxes != NULL ? boxes->capacity : 0;
+    if (n == capacity) {
+        capacity = 2 * capacity + 4;
+        boxes = must(realloc(boxes, sizeof(Boxes) + capacity * sizeof(uint32_t)));
+        boxes->capacity = capacity;
+    }
+    boxes->cells[n] = cell;
+    boxes->n = n + 1;
+    record->boxes = boxes;
+}
+
 /* Add a cell for a key that has none.  It takes a reference to the key's object, if there is one.  */
 static Cell *
 record_add(Record *record, Key key)
@@ -313,6 +330,9 @@ record_add(Record *record, Key key)
     Cell *cell = &record->cells[record->n++];
     memset(cell, 0, sizeof(*cell));
     cell->key = key_keep(key.word);
+    if (key_has_several(key.word)) {
+        boxes_add(record, record->n - 1);
+    }
     if (record->capacity > LINEAR) {
         uint32_t mask = index_mask(record->capacity), *index = record_index(record);
         uint64_t at = key.hash;
@@ -384,6 +404,15 @@ record_halve(Record *record, uint32_t *n_dropped)
     memcpy(dropped, record->cells, half * sizeof(Cell));
     memmove(record->cells, record->cells + half, (record->n - half) * sizeof(Cell));
     record->n -= half;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; record->boxes != NULL && i < record->boxes->n; i++) {
+        if (record->boxes->cells[i] >= half) {
+            record->boxes->cells[kept++] = record->boxes->cells[i] - half;
+        }
+    }
+    if (record->boxes != NULL) {
+        record->boxes->n = kept;
+    }
     if (record->capacity > LINEAR) {
         record_index_cells(record);
     }
@@ -410,18 +439,19 @@ typedef struct {
     Sync *sync;
     Hands *hands;
     Wholes *wholes;
+    Boxes *boxes;
 } Contents;
 
 /* Take all but the clock as a lock out of a locked record.  */
 static Contents
 record_take(Record *record)
 {
-    Contents contents = {record->cells, record->n, NULL, record->hands, record->wholes};
+    Contents contents = {record->cells, record->n, NULL, record->hands, record->wholes, record->boxes};
     record->cells = NULL;
     record->hands = NULL;
     record->wholes = NULL;
     record->n = record->capacity = 0;
-    record->boxes = 0;
+    record->boxes = NULL;
     return contents;
 }
 
@@ -432,6 +462,7 @@ contents_drop(Contents contents)
     sync_free(contents.sync);
     hands_free(contents.hands);
     free(contents.wholes);
+    free(contents.boxes);
 }
 
 /* Remove a record from its locked shard.  */
