@@ -24,6 +24,7 @@ import warnings
 from pathlib import Path
 
 from gilscope.toolkit.race._core.build import load
+from gilscope.toolkit.race.core import UNKNOWN_LOCKS
 from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.sync import tracemalloc_
 from gilscope.toolkit.race.sync.layer import SyncLayer
@@ -928,6 +929,33 @@ def getter_that_raises(world):
     assert depths == [1, 1], depths
 
 
+def more_sets_of_locks_than_fit(world):
+    """What the table of lock sets has no room for is unknown, and not held by nobody."""
+    add = world.site("add", "n", Flag.AUGMENTED, op="attr_update")
+    store = world.site("store", "n", op="attr_write")
+    thing, other, late = Thing(), Thing(), []
+
+    def fill():
+        for _ in range(2**18 + 10):
+            with world.lock():
+                world.attr_write(other, store).n = 1
+        late.append(world.lock())
+        yield
+        count()
+
+    def count():
+        with late[0]:
+            world.attr_update(thing, add).n += 1
+
+    def forget():
+        world.attr_write(thing, store).n = 0
+
+    world.run(fill, count, order="aab")
+    world.clean()
+    world.run(count, forget)
+    assert {first[4] for _, _, _, _, first, _, _ in world.conflicts} == {(UNKNOWN_LOCKS,)}, world.conflicts
+
+
 class Colliding:
     """A key of the program with the hash of another; counts how often it is compared, and is equal to itself only."""
 
@@ -1097,7 +1125,8 @@ SCENARIOS = {function.__name__: function for function in (
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
-    getter_that_raises, keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
+    getter_that_raises, more_sets_of_locks_than_fit, keys_are_compared_as_by_the_program,
+    insertions_are_told_from_replacements)}
 WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
 # They leave the process as it was, and ask nothing of it as a whole: no exit, fork, hook or measure of its memory.
 SHARING = ("address_reuse", "everything_at_once", "deep_nesting_dies", "deep_recursion", "pieces_of_locks",

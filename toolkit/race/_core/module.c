@@ -733,7 +733,7 @@ init_process(void)
         return;
     }
     done = true;
-    table_init(&lock_sets);
+    lock_sets_init();
     table_init(&frames);
     table_init(&wheres);
     shadow_init();

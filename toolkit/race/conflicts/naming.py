@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race import effects
 from gilscope.toolkit.race.conflicts import safe_inspection
+from gilscope.toolkit.race.core import UNKNOWN_LOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -352,6 +353,8 @@ class LockNamer:
     def describe(self, uid: int) -> dict[str, Plain]:
         """Return the lock's uid, name and the place of its first acquisition."""
         found = self._known.get(uid)
+        if uid == UNKNOWN_LOCKS:
+            return {"uid": uid, "name": "unknown locks", "at": []}
         if found is None:
             stack, lock = self._core.lock_origin(uid)
             found = self._known.setdefault(uid, {

@@ -90,10 +90,12 @@ pair_seen(uint64_t key)
     return told;
 }
 
+/* The locks of a set; (0,) if they are unknown.  */
 static PyObject *
-uids_tuple(const LockSet *set)
+uids_tuple(uint32_t locks)
 {
-    uint32_t n = set->n < SET_UIDS ? set->n : SET_UIDS;
+    const LockSet *set = lock_set(locks);
+    uint32_t n = locks == UNKNOWN_LOCKS ? 1 : set->n < SET_UIDS ? set->n : SET_UIDS;
     PyObject *uids = PyTuple_New(n);
     for (uint32_t i = 0; uids != NULL && i < n; i++) {
         PyTuple_SET_ITEM(uids, i, PyLong_FromUnsignedLong(set->uids[i]));
@@ -106,7 +108,7 @@ raw_access(Access access, bool spans)
 {
     Where *where = where_at(access.where);
     return Py_BuildValue("(IiIIN i)", uid_of(access.epoch), where->site, where->kind, where->context,
-                         uids_tuple(lock_set(where->locks)), spans ? where->span_site : -1);
+                         uids_tuple(where->locks), spans ? where->span_site : -1);
 }
 
 static PyObject *

@@ -77,7 +77,7 @@ touch_tell(Touch *touch)
 static void
 found_add(Touch *touch, bool span, bool first_spans, Access first, Access second)
 {
-    if (touch->n_found < MOST_FOUND) {
+    if (touch->n_found < MOST_FOUND && first.where != 0 && second.where != 0) {
         touch->found[touch->n_found++] = (Found){.first = first, .second = second, .span = span, .first_spans = first_spans};
     }
 }
@@ -86,7 +86,7 @@ found_add(Touch *touch, bool span, bool first_spans, Access first, Access second
 static void
 shared_add(Touch *touch, Access first, Access second)
 {
-    if (touch->n_found < MOST_FOUND) {
+    if (touch->n_found < MOST_FOUND && first.where != 0 && second.where != 0) {
         touch->found[touch->n_found++] = (Found){.first = first, .second = second, .shared = true};
     }
 }

@@ -209,9 +209,10 @@ where_now(Thread *thread, const Site *site, int kind, uint32_t bits)
                   .kind = (uint32_t)kind, .bits = bits};
     uint32_t where = table_intern(&wheres, &item, false);
     if (where == UINT32_MAX) {      /* full: the place alone */
-        item.context = item.locks = 0;
+        item.context = 0;
+        item.locks = locks != 0 ? UNKNOWN_LOCKS : 0;
         where = table_intern(&wheres, &item, true);
-        where = where == UINT32_MAX ? 0 : where;
+        where = where == UINT32_MAX ? 0 : where;        /* of 0, which is no place, nothing is reported */
     }
     *cached = (CachedWhere){hash, where};
     return where;
@@ -231,7 +232,7 @@ where_as(uint32_t number, int kind)
     item.kind = (uint32_t)kind;
     item.span_site = -1;
     item.span_locks = item.guards = item.bits = 0;
-    uint32_t where = table_intern(&wheres, &item, true);
+    uint32_t where = number != 0 ? table_intern(&wheres, &item, true) : 0;
     return where == UINT32_MAX ? number : where;
 }
 
@@ -241,7 +242,7 @@ where_under(uint32_t number, uint32_t locks)
 {
     Where item = *where_at(number);
     item.locks = locks;
-    uint32_t where = table_intern(&wheres, &item, true);
+    uint32_t where = number != 0 ? table_intern(&wheres, &item, true) : 0;
     return where == UINT32_MAX ? number : where;
 }
 
@@ -259,7 +260,7 @@ where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t loc
     item.span_locks = locks;
     item.guards = guards;
     item.bits |= presence ? ASKED_PRESENCE : 0;
-    uint32_t where = table_intern(&wheres, &item, true);
+    uint32_t where = number != 0 ? table_intern(&wheres, &item, true) : 0;
     where = where == UINT32_MAX ? number : where;
     *cached = (CachedWhere){hash, where};
     return where;

@@ -96,6 +96,19 @@ table_intern(Table *table, const void *item, bool urgent)
 }
 
 /* ---- lock sets --------------------------------------------------------------------------------------------------- */
+#define UNKNOWN_LOCKS 1     /* of what the table has no room for: like a set that is too large to be stored completely */
+
+static void
+lock_sets_init(void)
+{
+    LockSet unknown;
+    memset(&unknown, 0, sizeof(unknown));
+    unknown.n = SET_UIDS + 1;
+    unknown.bloom = UINT64_MAX;
+    table_init(&lock_sets);
+    table_intern(&lock_sets, &unknown, false);
+}
+
 static inline LockSet *
 lock_set(uint32_t number)
 {
@@ -158,7 +171,7 @@ lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, boo
     CachedWhere *cached = &thread->sets[hash % SET_CACHE];
     if (cached->hash != hash) {
         uint32_t number = table_intern(&lock_sets, &set, false);
-        *cached = (CachedWhere){hash, number == UINT32_MAX ? 0 : number};
+        *cached = (CachedWhere){hash, number == UINT32_MAX ? UNKNOWN_LOCKS : number};
     }
     return cached->where;
 }
@@ -207,7 +220,7 @@ static bool
 share_lock(uint32_t one, uint32_t other)
 {
     LockSet *set = lock_set(one);
-    for (uint32_t i = 0; one != 0 && other != 0 && i < set->n && i < SET_UIDS; i++) {
+    for (uint32_t i = 0; one != UNKNOWN_LOCKS && one != 0 && other != 0 && i < set->n && i < SET_UIDS; i++) {
         if (set_has(lock_set(other), set->uids[i])) {
             return true;
         }
