@@ -26,8 +26,11 @@ from gilscope.toolkit.race.confirm.watch import (
     RaceWatcher,
     may_be_same,
 )
+from gilscope.toolkit.race.conflicts.naming import VariableNamer
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
+from gilscope.toolkit.race.site import SiteInfo
+from gilscope.toolkit.race.terms import Flag
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 
@@ -420,6 +423,43 @@ def test_other_items_are_not_looked_at():
     assert watched.watcher._left == 39
 
 
+@pytest.mark.parametrize("key", ["a" * 60, (1, 2), (1,), None])
+def test_an_item_is_watched_under_the_key_of_the_report(key):
+    namer = VariableNamer([])
+    site = SiteInfo("jobs.py", 1, 0, 1, 1, "run", "item_write", "", "table[key]", Flag.NONE, (), None)
+    watched = Watched(MET, key=namer.variable("item", {}, key, (site, site)).item_key, pause=0.001)
+    watched.watcher.arrive((watched, key), FIRST)
+    assert watched.watcher._left == 39
+
+
+class Busy:
+    """A key whose code comes to the watched place itself."""
+
+    def __init__(self, watched):
+        self.watched = watched
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        self.watched.watcher.after_write(self.watched.location, WRITES)
+        return True
+
+    def __repr__(self):
+        self.watched.watcher.after_write(self.watched.location, WRITES)
+        return "busy"
+
+
+def test_a_key_runs_no_code_within_the_watcher():
+    watched = Watched(LOST, pause=0.001)
+    for key in (Busy(watched), Busy(watched)):
+        thread = threading.Thread(target=watched.watcher.after_write, args=((watched, key), WRITES), daemon=True)
+        watched.watcher.begin_span((watched, Busy(watched)))
+        thread.start()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
 class Array:
     shape = (4, 4)
 
@@ -427,11 +467,20 @@ class Array:
 @pytest.mark.parametrize(("one", "other", "overlap"), [
     (1, 1, True), (1, 2, False), (slice(0, 2), 1, True), (slice(0, 2), slice(2, 4), False),
     ((1, slice(None)), (slice(None), 2), True), ((1, 2), (1, 3), False), (-1, 3, True), ([0, 1], 3, True),
-    (slice(0, 4, 2), 1, False),
+    (slice(0, 4, 2), 1, False), (slice(3, None, -2), 1, True), (slice(1, 1), slice(0, 4), False),
 ])
 def test_keys_of_arrays_are_ranges(one, other, overlap):
     array = Array()
     assert may_be_same((array, one), (array, other)) is overlap
+
+
+def test_large_slices_are_compared_without_their_items():
+    class Large:
+        shape = (10**12,)
+
+    array = Large()
+    assert may_be_same((array, slice(0, None, 3)), (array, slice(1, None, 2)))
+    assert not may_be_same((array, slice(0, None, 2)), (array, slice(1, None, 2)))
 
 
 def test_keys_that_cannot_be_compared_are_different():

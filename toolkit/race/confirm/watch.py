@@ -12,6 +12,9 @@ from __future__ import annotations
 import sys
 from _thread import allocate_lock, get_ident
 from collections import deque
+from types import GetSetDescriptorType
+
+from gilscope.toolkit.race.conflicts import safe_inspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,7 +181,8 @@ class RaceWatcher:
 
     def _is_watched(self, location: Location) -> bool:
         owner, key = location
-        return not self._key or key is ANY or hasattr(owner, "shape") or f"[{key!r}]" == self._key
+        return (not self._key or key is ANY or _shape(owner) is not None
+                or f"[{safe_inspection.item_key(key)}]" == self._key)
 
     def _spans_of_others(self, location: Location) -> list[ReadWriteSpan]:
         return [span for thread, span in list(self._spans.items())
@@ -220,9 +224,16 @@ class RaceWatcher:
             self._report(times)
 
 
+# A watcher compares and names keys while it holds its lock, so without any code of the program: that may wait for a
+# lock that another thread holds on its way to the watcher, or come to a watched place itself.
+
+
 def _name(location: Location) -> tuple[int, str]:
     """Return a hashable name of a location, whose key may be unhashable."""
-    return id(location[0]), "" if location[1] is ANY else repr(location[1])
+    owner, key = location
+    if key is ANY:
+        return id(owner), ""
+    return id(owner), repr(key) if safe_inspection.is_plain(key) else f"{safe_inspection.show(key)} at {id(key)}"
 
 
 def may_be_same(one: Location, other: Location) -> bool:
@@ -231,8 +242,20 @@ def may_be_same(one: Location, other: Location) -> bool:
         return False
     if one[1] is ANY or other[1] is ANY:
         return True
-    shape = getattr(one[0], "shape", None)
-    return _equal(one[1], other[1]) if shape is None else _overlap(_selected(one[1], shape), _selected(other[1], shape))
+    shape = _shape(one[0])
+    if shape is not None:
+        return _overlap(_selected(one[1], shape), _selected(other[1], shape))
+    return slice in {type(one[1]), type(other[1])} or safe_inspection.same(one[1], other[1])
+
+
+def _shape(owner: Any) -> tuple[int, ...] | None:
+    """Return the lengths of an array's axes, None for other objects."""
+    for cls in safe_inspection.mro(type(owner)):
+        found = safe_inspection.class_members(cls).get("shape")
+        if found is not None:
+            shape = found.__get__(owner) if type(found) is GetSetDescriptorType else found
+            return shape if type(shape) is tuple else None
+    return None
 
 
 def _selected(key: Any, shape: tuple[int, ...]) -> list[range]:
@@ -246,14 +269,16 @@ def _selected(key: Any, shape: tuple[int, ...]) -> list[range]:
 
 
 def _overlap(one: list[range], other: list[range]) -> bool:
-    return all(set(each) & set(its) for each, its in zip(one, other, strict=True))
+    return all(map(_meet, one, other))
 
 
-def _equal(one: Any, other: Any) -> bool:
-    try:
-        return one is other or bool(one == other)
-    except Exception:  # noqa: BLE001  comparing the program's keys may raise anything
+def _meet(one: range, other: range) -> bool:
+    """Return True if two ranges have a number in common."""
+    few, many = sorted((each[::-1] if each.step < 0 else each for each in (one, other)), key=len)
+    if not few:
         return False
+    before = max(0, -(-(many[0] - few[0]) // few.step))
+    return any(number in many for number in few[before:before + many.step])     # what follows repeats itself
 
 
 class LineEvents:

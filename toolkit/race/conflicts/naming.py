@@ -201,7 +201,7 @@ class VariableNamer:
             return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
         if issubclass(type(owner), set | frozenset):
             return VariableName(f"{safe_inspection.show(key)} in {base}", base, name)
-        item = f"[{item_key(key)}]"
+        item = f"[{safe_inspection.item_key(key)}]"
         return VariableName(base + item, base, name, item)
 
     def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> VariableName:
@@ -261,13 +261,6 @@ def unmangled(key: str, cls: str) -> str:
     if key.startswith(prefix + "__"):
         return key.removeprefix(prefix)
     return key
-
-
-def item_key(key: Any) -> str:
-    """Return a subscript's key as it would be written between the brackets."""
-    if type(key) is tuple and key:
-        return ", ".join(map(safe_inspection.show, key))
-    return safe_inspection.show(key)
 
 
 def enclosing_class(function: str) -> str | None:

@@ -133,6 +133,13 @@ def show(value: Any, depth: int = 0) -> str:
     return f"<{class_name(type(value))} {distinguishing}>" if distinguishing else f"<{class_name(type(value))}>"
 
 
+def item_key(key: Any) -> str:
+    """Return a subscript's key as it would be written between the brackets."""
+    if type(key) is tuple and key:
+        return ", ".join(map(show, key))
+    return show(key)
+
+
 def same(left: Any, right: Any) -> bool:
     """Return True if replacing one by the other changes nothing: identical, or equal values of plain types."""
     if left is right:
