@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
+from gilscope.toolkit.race.report import gather, github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
@@ -84,6 +84,20 @@ def test_the_graver_record_of_a_pair_wins(program):
         file.write_text("\n".join([text.splitlines()[0], *order, ""]))
         assert [race.severity for race in program.report().races] == ["race"]
         assert not program.report().notes
+
+
+def test_each_side_of_a_record_is_read_twice_however_many_there_are(program, monkeypatch):
+    conflicts(program, ["merge"])
+    [file] = program.spool.iterdir()
+    head, line = file.read_text().splitlines()
+    record = json.loads(line)
+    lines = [json.dumps(record | {"places": [[path, number, function] for path, _, function in record["places"]]})
+             for number in range(30)]
+    file.write_text("\n".join([head, *lines, ""]))
+    read, access = [], gather._access
+    monkeypatch.setattr(gather, "_access", lambda side: read.append(side) or access(side))
+    assert len(program.report().races) == 30
+    assert len(read) == 2 * 2 * 30     # for the race, and for the locks of its variable
 
 
 def test_an_ident_is_the_same_in_every_run_and_another_for_another_race(program):

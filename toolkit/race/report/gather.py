@@ -33,7 +33,7 @@ from gilscope.toolkit.race.report.records import (
 from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.race.report.records import FrameRecord, RaceKey, SideRecord, SpotRecord
     from gilscope.toolkit.race.report.settings import Suppression
@@ -60,6 +60,14 @@ class _Gathered:
     watched: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """What the conflicts on a variable say together."""
+
+    locks: Locksets     # at the places of its conflicts
+    updated: bool       # one of them is a lost update
+
+
 def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | None = None) -> RaceReport:
     """Return the report of a run from its spool folder.
 
@@ -69,7 +77,8 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
         section: The section to report, or None for all.
     """
     gathered = _gather(spool.read(folder), section)
-    races = sorted((_race(key, gathered) for key in gathered.records), key=_place_order)
+    variables = _variables(gathered)
+    races = sorted((_race(key, gathered, variables) for key in gathered.records), key=_place_order)
     races = _without_shadows(races)
     shown, hidden, used = _suppress(races, suppressions, gathered.head.root)
     comments = [(path, line, why) for (path, line), why in sorted(gathered.noted.items())]
@@ -142,13 +151,12 @@ def _add_end(gathered: _Gathered, record: FinishRecord) -> None:
         gathered.watched = (gathered.watched or 0) + record.watched
 
 
-def _race(key: RaceKey, gathered: _Gathered) -> Race:
+def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable]) -> Race:
     process, record = gathered.records[key]
     first, second = _access(record.first), _access(record.second)
-    lock = sentences.missing_lock(_locksets(gathered, record.base), first, second, process)
-    updated = any(other.base == record.base and other.kind == RaceKind.LOST_UPDATE
-                  and other.severity is not Severity.NOTE for _, other in gathered.records.values())
-    remedy = None if updated else record.remedy    # an atomic step for the check repairs no lost update
+    variable = variables.get(record.base, _Variable(Locksets([]), updated=False))
+    lock = sentences.missing_lock(variable.locks, first, second, process)
+    remedy = None if variable.updated else record.remedy    # an atomic step for the check repairs no lost update
     race = Race(
         ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
         kind=record.kind,
@@ -165,13 +173,17 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
                    missing=sentences.course_of_doubt(record.kind, record.part, first, second))
 
 
-def _locksets(gathered: _Gathered, base: str) -> Locksets:
-    """Return the locks at all places of conflicts on a variable that are no notes."""
-    return Locksets(
-        (OwnedVariable(process, record.owner, record.variable), _access(side))
-        for process, record in gathered.records.values()
-        if record.base == base and record.severity is not Severity.NOTE
-        for side in (record.first, record.second))
+def _variables(gathered: _Gathered) -> dict[str, _Variable]:
+    """Return, by its base, what all conflicts on a variable say that are no notes."""
+    grave: dict[str, list[tuple[str, RaceRecord]]] = {}
+    for process, record in gathered.records.values():
+        if record.severity is not Severity.NOTE:
+            grave.setdefault(record.base, []).append((process, record))
+    return {base: _Variable(
+        locks=Locksets((OwnedVariable(process, record.owner, record.variable), _access(side))
+                       for process, record in records for side in (record.first, record.second)),
+        updated=any(record.kind == RaceKind.LOST_UPDATE for _, record in records),
+    ) for base, records in grave.items()}
 
 
 def _reason(record: RaceRecord) -> str | None:
