@@ -68,6 +68,6 @@ def make_report(**changes):
         target="main.py", build="3.14t", core="C", root=ROOT, races=(make_race(), CHECK), notes=(FLAG,),
         suppressed=(HIDDEN,), unused_suppressions=("bank.py:3: `# race: ok` suppresses nothing in this run",),
         unexplained_suppressions=("bank.py:9: `# race: ok` gives no reason; write why it is",),
-        unrewritten=((f"{ROOT}/odd.py", "nested too deeply"),), lost=("process 4711",), processes=2, watched=123456,
+        unrewritten=((f"{ROOT}/odd.py", "nested too deeply"),), lost=("process 4711",), processes=2,
     )
     return replace(report, **changes)

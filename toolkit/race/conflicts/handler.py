@@ -136,14 +136,14 @@ class ConflictHandler:
         if self._recorder is not None:
             self._recorder.forget_counts()
 
-    def finish(self, unrewritten: Iterable[tuple[str, str]] = (), watched: int | None = None) -> None:
+    def finish(self, unrewritten: Iterable[tuple[str, str]] = ()) -> None:
         """Write what is known only at the end: counts, suppressions and modules that were not rewritten."""
         level = self.core.mute()
         try:
             with self.core.busy():
                 if not self._finished:
                     self._finished = True
-                    self.recorder().finish(tuple(unrewritten), watched)
+                    self.recorder().finish(tuple(unrewritten))
         except Exception:  # noqa: BLE001  the program must not notice, as in `on_conflict`
             self._complain()
         finally:

@@ -131,7 +131,7 @@ class Recorder:
         """Ignore the counts so far: the process that this one was forked from reports them."""
         self._counted = self._core.counts()
 
-    def finish(self, unrewritten: tuple[tuple[str, str], ...], watched: int | None) -> None:
+    def finish(self, unrewritten: tuple[tuple[str, str], ...]) -> None:
         """Write the record that ends the process's part: counts, suppressions and modules that were not rewritten."""
         counts: dict[RaceKey, int] = {}
         for pair, counted in self._core.counts().items():
@@ -145,7 +145,6 @@ class Recorder:
             "noted": [[path, line, why] for path, line, why in suppressed_sites()],
             "used": [[path, line] for path, line in self._used],
             "unrewritten": [[path, reason] for path, reason in unrewritten],
-            "watched": watched,
         })
 
     def _side(self, access: RawAccess) -> ConflictSide:

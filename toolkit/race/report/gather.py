@@ -57,7 +57,6 @@ class _Gathered:
     shared: dict[tuple[str, str, int], SharedVariable] = field(default_factory=dict)   # by base and place of the write
     alike: dict[tuple[str, str, int], bool] = field(default_factory=dict)      # by the same key, if it is known
     processes: int = 0
-    watched: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
         unrewritten=tuple(sorted(gathered.unrewritten.items())), lost=tuple(sorted(gathered.lost)),
         gaps=tuple(CheckGap(process=process, reason=reason, count=count)
                    for (process, reason), count in sorted(gathered.gaps.items())),
-        processes=gathered.processes, watched=gathered.watched,
+        processes=gathered.processes,
         shared=tuple(gathered.shared[key] for key in sorted(gathered.shared)),
     )
 
@@ -147,8 +146,6 @@ def _add_end(gathered: _Gathered, record: FinishRecord) -> None:
     gathered.noted |= {(path, line): why for path, line, why in record.noted}
     gathered.used |= set(record.used)
     gathered.unrewritten |= dict(record.unrewritten)
-    if record.watched is not None:
-        gathered.watched = (gathered.watched or 0) + record.watched
 
 
 def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable]) -> Race:

@@ -136,7 +136,6 @@ class RaceReport:
     gaps: tuple[CheckGap, ...] = ()
     checked: tuple[str, ...] = ()                    # paths of the files that were checked
     processes: int = 0
-    watched: int | None = None                       # accesses; None: the core does not count them
     shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`
 
     @property

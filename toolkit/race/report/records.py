@@ -118,7 +118,6 @@ class FinishRecord:
     noted: tuple[FunctionPlace, ...]               # path, line and reason of the comments that suppress races
     used: tuple[tuple[str, int], ...]              # path and line of those that have suppressed one
     unrewritten: tuple[tuple[str, str], ...]       # path of a module that ran unchecked, and why
-    watched: int | None
 
 
 ProcessRecords = ProcessRecord | RaceRecord | SharedRecord | GapRecord | FinishRecord

@@ -294,6 +294,5 @@ def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, p
 def _circumstances(report: RaceReport) -> str:
     parts: Sequence[str] = [text for text in (
         report.target, report.build and f"on {report.build}",
-        f"{report.processes} processes" if report.processes > 1 else "",
-        f"{report.watched} accesses" if report.watched else "") if text]
+        f"{report.processes} processes" if report.processes > 1 else "") if text]
     return f" [{', '.join(parts)}]" if parts else ""

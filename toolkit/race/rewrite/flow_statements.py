@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.analysis.scopes import ScopeTable
     from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
-    from gilscope.toolkit.race.rewrite.partners import Reads
 
 _FRESH_CALLS = SNAPSHOTS | MAKERS | LIBRARY_MAKERS
 _LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "LookupError", "Exception", "BaseException"})

@@ -68,8 +68,7 @@ def _circumstances(report: Mapping[str, Any]) -> str:
     """Return the build and counts of the run, in words."""
     return ", ".join(text for text in (
         f"on {report['build']}" if report["build"] else "",
-        f"{report['processes']:,} processes" if report["processes"] > 1 else "",
-        f"{report['watched']:,} accesses watched" if report["watched"] else "") if text)
+        f"{report['processes']:,} processes" if report["processes"] > 1 else "") if text)
 
 
 def _race(race: Mapping[str, Any], lines: Lines) -> dict[str, Any]:
