@@ -150,11 +150,10 @@ class PartnerFinder:
             clears: The container is emptied.
         """
         partners = {read.role for read in value if self._feeds(read, place)}
-        flags = Flag.VALUE if partners else Flag.NONE
         taken = frame.taken.pop(place, None)
         if taken and (resets or clears):
             partners.add(taken.role)    # correct whatever an earlier guard found: it takes the present value
-            flags |= Flag.VALUE | Flag.RECHECKED
+            flags = Flag.VALUE | Flag.RECHECKED
         else:
             guards, superseded = self._guards(frame, place)
             # After `if self.n == old: self.n = new` under a lock nothing depends on the old read any more.
