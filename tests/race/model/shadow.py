@@ -144,7 +144,8 @@ def part(container: Any, key: Any) -> Any:
         return RangeBox(tuple(map(range, sizes)))
     axes = list(map(range, sizes))
     for axis, one in enumerate(keys):
-        number = _whole(one)
+        mask = type(one) is bool and descends(type(container), loaded("numpy", "ndarray"))
+        number = None if mask else _whole(one)
         if type(one) is slice and all(bound is None or type(bound) is int for bound in (one.start, one.stop, one.step)):
             axes[axis] = axes[axis][one]
         elif number is not None:

@@ -213,6 +213,8 @@ def case_numpy(w):
     assert not meets(slice(0, 2), slice(2, 4))
     assert meets(slice(0, 2), grid == 0)
     assert meets(np.int64(1), 1)
+    everything = True      # a mask of all rows
+    assert meets(everything, 3)
     return None
 
 

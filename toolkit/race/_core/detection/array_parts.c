@@ -86,7 +86,8 @@ key_box(PyObject *array, enum Family family, PyObject *key, Box **made)
     box->axes = axes;
     bool plain = n <= axes;
     for (int axis = 0; axis < axes; axis++) {
-        plain = plain && (axis >= n || axis_range(keys[axis], shape[axis], box->ranges[axis]));
+        bool mask = axis < n && family == NDARRAY && PyBool_Check(keys[axis]);      /* `a[True]` is no index */
+        plain = plain && !mask && (axis >= n || axis_range(keys[axis], shape[axis], box->ranges[axis]));
     }
     for (int axis = 0; axis < axes; axis++) {
         if (!plain || axis >= n) {
