@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.noise import PairNoise
 
-# Among four rounds, such a process moves the mean by an eighth, and a robust ratio hardly.  Of the 113 cells of the runs
-# in results/example, on virtual machines, 5 have one, and 11 one of 1.4.
+# Among four rounds, such a process moves the mean by an eighth, and a robust ratio hardly.  Of the 113 cells of the
+# runs in results/example, on virtual machines, 5 have one, and 11 one of 1.4.
 SLOW = 1.5
 
 
