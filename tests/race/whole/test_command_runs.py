@@ -544,3 +544,39 @@ def test_memo_that_each_process_would_fill_alike_is_told_apart_from_state(tmp_pa
     assert alike == {"PATTERNS": {True}, "SQUARES": {True}, "Shop.rates": {True}, "SEEN": {False}, "LOCKS": {False},
                      "LOGGERS": {True}, "MODULES": {True}, "global LAST in script.py": {False}}
     assert "in work; a memo: each would make the same\n" in done.stderr
+
+
+@pytest.mark.parametrize(("test", "repair"), [
+    ("len(found) < 5", "Hold one lock over script.py:6-7."),
+    ("number not in found", "Use `dict.setdefault` in place of check and store, or hold one lock over script.py:6-7."),
+])
+def test_setdefault_repairs_a_test_for_the_key_alone(test, repair, tmp_path):
+    done = race(tmp_path, f"""
+        import threading
+        found = {{}}
+        gate = threading.Barrier(2)
+        def add(number):
+            gate.wait()
+            if {test}:
+                found[number] = 1
+        threads = [threading.Thread(target=add, args=(1,)) for _ in range(2)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+    """)
+    assert f"Repair: {repair}" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_two_locks_of_one_name_are_repaired_by_one(tmp_path):
+    done = race(tmp_path, """
+        import threading
+        class Counter:
+            total = 0
+            def __init__(self): self.lock = threading.Lock()
+            def add(self):
+                with self.lock:
+                    Counter.total += 1
+        threads = [threading.Thread(target=Counter().add) for _ in range(2)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+    """)
+    assert "Repair: Hold one lock over script.py:7." in done.stdout + done.stderr

@@ -333,7 +333,7 @@ def _remedy_of(act: SiteInfo, owner: Any, sources: SourceFiles) -> Remedy | None
     if "dict" in bases and not is_module_dict(owner):
         if act.flags & Flag.DELETE or (act.op, act.key) == ("method", "pop"):
             return Remedy.POP
-        if act.op == "item_write" and sources.stores_default(act):
+        if act.op == "item_write" and sources.stores_default(act) and sources.asks_for_key(act):
             return Remedy.SETDEFAULT
     return next((ERRORS_OF_ACTS[base, act.key] for base in bases
                  if act.op == "method" and (base, act.key) in ERRORS_OF_ACTS), None)

@@ -110,6 +110,16 @@ class SourceFiles:
             return empty and not stored.args
         return self.literal(site) is not NO_VALUE
 
+    def asks_for_key(self, site: SiteInfo) -> bool:
+        """Return True if an `if` or `try` around the store of an item is about its key, and not only about a size."""
+        try:
+            item = ast.parse(site.text, mode="eval").body
+        except SyntaxError:
+            return False   # the text was cut
+        key = ast.dump(item.slice) if isinstance(item, ast.Subscript) else None
+        return any(isinstance(node, ast.Try) or (isinstance(node, ast.If) and any(
+            ast.dump(part) == key for part in ast.walk(node.test))) for node in self.around(site))
+
     def in_loop_of(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if `write` is in the body of the while loop that `read` decides about."""
         for node in self.around(write):

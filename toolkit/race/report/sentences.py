@@ -120,8 +120,9 @@ def missing_lock(found: Locksets, first: Access, second: Access, process: str) -
         name = next(lock.name for lock in first.locks if lock.uid in shared)
         return LockAdvice(f"Both hold {name}, but release it between the steps.", name)
     if both:
-        name = min(both)
-        return LockAdvice(f"Both hold a lock named {name}, but not the same one, so neither excludes the other.", name)
+        # Either of them is held already: the repair is one lock in their place.
+        return LockAdvice(
+            f"Both hold a lock named {min(both)}, but not the same one, so neither excludes the other.", None)
     here = {side: found.keys(side, process) for side in (first, second)}
     candidates = sorted({key for held in (*found.held.values(), *here.values()) for key in held})
     places = len(found.held)
@@ -190,9 +191,16 @@ def repair_of_all(races: Sequence[Race]) -> str:
     if len(repairs) == 1 or not kinds <= {RaceKind.CHECK_THEN_ACT, RaceKind.LOST_UPDATE, RaceKind.UNSYNCHRONISED}:
         return " ".join(repairs)
     sides = [side for race in races for side in (race.first, race.second)]
-    names = [lock.name for side in sides for lock in side.locks]
+    names = [lock.name for race in races for side in (race.first, race.second) for lock in side.locks
+             if lock.name not in _namesakes(race)]
     lock = max(names, key=names.count, default=None)   # the one that most accesses hold already
     return f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."
+
+
+def _namesakes(race: Race) -> set[str]:
+    """Return the names of locks that both sides hold, each another one."""
+    first, second = ({lock.uid: lock.name for lock in side.locks} for side in (race.first, race.second))
+    return {*first.values()} & {*second.values()} if not first.keys() & second.keys() else set()
 
 
 def line_ranges(sides: Sequence[Access]) -> str:
