@@ -218,3 +218,22 @@ def test_answer_is_at_most_twelve_lines_and_begins_with_what_limits(process):
     assert max(map(len, told)) <= 100
     assert any(word in told[0] for word in ("limits it", "without the GIL was shorter", "It "))
     assert told[-1].endswith("all of it: gilscope gil --full ...")
+
+
+def hung(kind=SpanKind.PARK, seconds=5.0):
+    """Return a program that was killed while one thread waited for another, and that for a lock."""
+    threads = (make_thread(0, [], main=True, ended=False, unfinished=(SpanKind.IDLE, 0.1), unfinished_at=1),
+               make_thread(1, [], ended=False, unfinished=(kind, 0.25), unfinished_at=1))
+    return make_process(ended=False, seconds=seconds, threads=threads, sites=(None, make_site(3, thread=0)))
+
+
+@pytest.mark.parametrize(("process", "says"), [
+    (hung(), True),
+    (hung(seconds=1.2), False),          # too short to tell
+    (hung(SpanKind.HOLD), False),        # somebody works
+])
+def test_program_that_was_ended_while_all_its_threads_waited_hung(process, says):
+    found = diagnosed(process, ended=-15)
+    first = answer_lines(found)[0]
+    assert first.startswith("It hung: when it was ended, all of its threads had waited for 4.75 s") is says
+    assert line(found, "do: take locks in one order").startswith("do:") is says

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil import preload, records
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from tests.gil import programs
@@ -335,6 +335,9 @@ def test_killed_process_leaves_what_it_has(record):
         assert min(each.totals[SpanKind.WAIT].count for each in spinning) > 2
         assert {each.unfinished[0] for each in spinning if each.unfinished} <= RUNNING
     assert all(each.cpu is None and not each.ended for each in spinning)
+    # Who started it knows when it ended: what its threads did last went on until then.
+    (later,) = records.read_folder(recorded.folder, until=recorded.begun + 10**12)
+    assert later.seconds == pytest.approx(1000.0)
 
 
 @BOTH

@@ -25,6 +25,7 @@ LONGEST_NAME, LONGEST_PLACE = 30, 30   # characters of one name, and of one plac
 ROOM, ROOM_OF_VICTIMS = 40, 100        # characters for the names of several threads; for those in a convoy
 LEAST = 0.1          # of the longest wait of a thread: those that waited less are left out
 MOST_LAST = 3        # threads of killed processes whose last activity is listed
+HANGS = 1.0          # seconds that all threads wait for each other, from which on a killed program hung
 MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
 WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
 LAST = {SpanKind.WAIT: "waited for the GIL", SpanKind.HOLD: "had the GIL", SpanKind.SWITCH: "handed the GIL over",
@@ -38,6 +39,7 @@ ADVICE = {
     Limiter.CORES: "run it on a quiet machine, or with no more threads than cores",
     Limiter.IO: "use more threads, or asyncio; `gilscope run MODULE:FUNCTION` compares them",
 }
+DEADLOCK = "take locks in one order everywhere, and none twice; end what others wait for"
 ONE_THREAD = "`gilscope run MODULE:FUNCTION` measures what several workers would gain"
 # What waits do not show: threads that count references to one object slow each other down, and none of them waits.
 SHARING = "if it is slower than its cores allow, `gilscope scale MODULE:FUNCTION` names the object"
@@ -49,7 +51,7 @@ def answer_lines(found: Diagnosis) -> tuple[str, ...]:
     texts = [_limit_text(found), *_who(found)]
     if found.elsewhere is not None:
         texts.append(_gain_text(found.elsewhere, found))
-    if step := _next_step(found):
+    if step := DEADLOCK if _hung(found) >= HANGS else _next_step(found):
         texts.append(f"do: {step}")
     if doubt := _doubt(found):
         texts.append(f"careful: {doubt}")
@@ -58,9 +60,17 @@ def answer_lines(found: Diagnosis) -> tuple[str, ...]:
 
 def _limit_text(found: Diagnosis) -> str:
     """Return the bottleneck of the program; the GIL does not limit its speed if no run without it was faster."""
+    if (seconds := _hung(found)) >= HANGS:
+        return f"It hung: when it was ended, all of its threads had waited for {format_seconds(seconds)} or longer."
     if found.limit.what is Limiter.GIL and found.elsewhere is not None and not _may_be_faster(found.elsewhere, found):
         return f"No run without the GIL was shorter, but {gil_waits(found.limit.share)}"
     return found.limit.sentence
+
+
+def _hung(found: Diagnosis) -> float:
+    """Return how long all threads of a killed program had waited for each other when it was ended; 0: they had not."""
+    waits = [last.seconds for last in found.last_seen if last.kind in {SpanKind.PARK, SpanKind.WAIT, SpanKind.IDLE}]
+    return min(waits) if waits and len(waits) == len(found.summary.threads) else 0.0
 
 
 def _may_be_faster(there: WithoutGil, found: Diagnosis) -> bool:
@@ -203,7 +213,7 @@ def _doubt(found: Diagnosis) -> str:
     summary = found.summary
     if summary.killed:
         killed = counted(summary.killed, "process", "processes")
-        return f"{killed} left no end (killed, or still running): waits count up to the last event"
+        return f"{killed} left no end (killed, or still running): waits count up to the last that is known"
     if lost := next(missing_texts(summary), ""):
         return lost
     if (found.queued_share or 0.0) > BUSY and len(summary.threads) > 1 and found.limit.what is not Limiter.CORES:

@@ -55,11 +55,11 @@ def record(
         variables = preload.environment(folder, all_holds=all_holds)
         before, begin = _children_cpu(), time.perf_counter()
         ended = run({**environ, **variables})
-        wall, cpu = time.perf_counter() - begin, _children_cpu() - before
+        wall, cpu, until = time.perf_counter() - begin, _children_cpu() - before, time.monotonic_ns()
         processes: tuple[Process, ...] = ()
         problem = ""
         try:
-            processes = tuple(read_folder(folder))
+            processes = tuple(read_folder(folder, until))
         except BadRecordError as error:   # the program can write into its recording
             problem = str(error)
         if not processes and (reason := refusal(folder)):

@@ -198,13 +198,18 @@ class Process:
     hold_cost: float     # seconds per hold recorded: two readings and their sums
 
 
-def read_folder(folder: str | Path) -> list[Process]:
+def read_folder(folder: str | Path, until: int = 0) -> list[Process]:
     """Return the recordings in `folder` by start time; processes that were killed during their start are left out.
+
+    Args:
+        folder: The folder.
+        until: The end of our child, in nanoseconds of the monotonic clock; 0: unknown.  If it was killed, what its
+            threads did last went on until then.
 
     Raises:
         BadRecordError: A file is not the shim's.
     """
-    found = (read(path) for path in Path(folder).glob(f"*{SUFFIX}") if _begun(path))
+    found = (read(path, until) for path in Path(folder).glob(f"*{SUFFIX}") if _begun(path))
     return sorted(found, key=lambda process: (process.started, process.pid))
 
 
@@ -225,8 +230,8 @@ def _begun(path: Path) -> bool:
         raise BadRecordError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def read(path: str | Path) -> Process:
-    """Return the recording in the file `path`.
+def read(path: str | Path, until: int = 0) -> Process:
+    """Return the recording in the file `path`; for `until` see `read_folder`.
 
     Raises:
         BadRecordError: The file is not the shim's.
@@ -243,16 +248,16 @@ def read(path: str | Path) -> Process:
     except OSError as error:
         raise BadRecordError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        return _process(header, fixed, chunks)
+        return _process(header, fixed, chunks, until)
     except (ValueError, LookupError, struct.error) as error:   # the program may have written into it
         raise BadRecordError(f"{path} is damaged: {error}") from error
 
 
-def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
+def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes, until: int) -> Process:
     (_, _, pid, parent, python, flags, used, lost, sites_lost, gils_lost, _, interval, looks, start, real, end, clock,
      pair, executable, command) = header
     spans = _spans(chunks, start)
-    last = end or _latest(fixed, chunks, used, start)
+    last = end or max(_latest(fixed, chunks, used, start), until if parent == os.getpid() else 0)
     threads = tuple(_thread(fixed, number, start, last, spans.get(number, []))
                     for number in range(min(used, SLOTS)))
     return Process(
