@@ -148,7 +148,7 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, every: int) -
                 tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
         tally.false_tables.append(false > 0)
         tally.widened.append(check.widening > 1)
-        tally.correlated.append(noises[0].correlation.applied > 0)
+        tally.correlated.append(noises[0].usual.correlation.applied > 0)
     return tally
 
 

@@ -195,11 +195,12 @@ def spread(run: Run, clock: Clock, first: int) -> float:
 def resample(run: Run, runs: int, window: int, *, more: float) -> None:
     """Print how often a difference is found in runs whose errors are those of each workload of `run`, drawn again."""
     names = ("base", "twin", "null", "more")
-    for group, noise in Ratios(Index(run)).cpu.noises.items():
+    for group, measured in Ratios(Index(run)).cpu.logs.items():
+        errors = [value for each in residuals(measured).values() for value in each.values()]
         draw, found, false = random.Random(str(group)), 0, 0
         for _ in range(runs):
             logs = RoundLogs(levels={
-                name: {r: draw.choice(noise.residuals) + (math.log1p(more) if name == "more" else 0.0)
+                name: {r: draw.choice(errors) + (math.log1p(more) if name == "more" else 0.0)
                        for r in range(window)} for name in names})
             noises, _ = checked_noise({0: logs}, {0: [("base", "twin")]})
             error = math.expm1(abs(compare(logs, noises[0], "base", "twin").center))
@@ -207,7 +208,7 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
                      for name in ("null", "more")]
             false += words[0] in {"faster", "slower"}
             found += words[1] == "slower"
-        print(f"{group[0]}: processes differ by {noise.spread:.2%}; a true {more:.0%} found in {found} of {runs} runs "
+        print(f"{group[0]}: processes differ by {statistics.pstdev(errors):.2%}; a true {more:.0%} found in {found} of {runs} runs "
               f"of {window} rounds; false faster/slower {false}")
 
 
