@@ -208,8 +208,8 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
                      for name in ("null", "more")]
             false += words[0] in {"faster", "slower"}
             found += words[1] == "slower"
-        print(f"{group[0]}: processes differ by {statistics.pstdev(errors):.2%}; a true {more:.0%} found in {found} of {runs} runs "
-              f"of {window} rounds; false faster/slower {false}")
+        print(f"{group[0]}: processes differ by {statistics.pstdev(errors):.2%}; a true {more:.0%} found in {found} of "
+              f"{runs} runs of {window} rounds; false faster/slower {false}")
 
 
 def report(run: Run, window: int, *, more: float) -> None:
