@@ -1,6 +1,7 @@
 """`gilscope race`: which words are whose, which program is meant, and what is said when there is none."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,13 @@ from gilscope.toolkit.race.report import formats
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 from tests.report.test_as_json import SCHEMAS, closed
+
+
+@pytest.fixture(scope="module", autouse=True)
+def core():
+    """Make the C core while there is a compiler."""
+    subprocess.run([sys.executable, "-c", "from gilscope.toolkit.race._core import build; build.load()"],
+                   check=True, timeout=PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 @pytest.fixture(autouse=True)
