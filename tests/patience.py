@@ -23,6 +23,6 @@ def wait_until(condition, command=None):
 
 
 def told(reading, command):
-    """Return what comes first from a descriptor that does not block, unless `command`, a Popen, ends before."""
+    """Wait for a non-blocking descriptor and return its first bytes; fail if `command`, a Popen, ends before."""
     assert wait_until(lambda: select.select([reading], [], [], 0)[0], command)
     return os.read(reading, 100)

@@ -1,4 +1,4 @@
-"""What `--dry-run` shows: a screen for any matrix, with grouped reasons."""
+"""`--dry-run` prints at most a screen for any matrix, with the reasons in groups."""
 
 import dataclasses
 

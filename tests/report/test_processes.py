@@ -1,4 +1,4 @@
-"""What a report says of a slow process, and of rounds that disturb a class of cells."""
+"""Reports name a slow process, and rounds that disturb a class of cells."""
 
 import dataclasses
 import functools

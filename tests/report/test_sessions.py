@@ -351,12 +351,6 @@ def test_compare_of_three_sessions_asks_for_sessions_as_the_report_does():
     assert "less noise" not in text
 
 
-def test_column_cpu_is_excepted_from_the_error_of_the_table_with_three_sessions():
-    for sessions in (1, 3):
-        text = terminal.render(run_document(make(sessions)), width=500)
-        assert ("those of the column CPU leave out what a session does to all of them" in text) is (sessions == 3)
-
-
 def test_sessions_are_listed_with_those_that_are_to_come():
     run = dataclasses.replace(make(2), options={"sessions": 3})
     assert "2 of 3 sessions: 2026-11-21 12:00 (6 rounds) and 2026-11-21 14:00 (6 rounds)" in terminal.render(

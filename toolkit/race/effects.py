@@ -15,7 +15,7 @@ from gilscope.toolkit.race.terms import AccessKind
 
 
 class SideEffect(IntFlag):
-    """What an effect does in addition to the access of the container's structure."""
+    """A set of things that an effect does besides accessing the container's structure."""
 
     NONE = 0
     TAKE = 1              # ordered after all insertions, unless a later write depends on the read
@@ -194,7 +194,7 @@ class Function(NamedTuple):
 
     @property
     def reads_first(self) -> bool:
-        """Whether the first argument may be a container, which the function reads."""
+        """Tell whether the function reads its first argument, if that is a container."""
         return bool(self.effect or self.iterates or self.facts & LAZY) and self.iterates != "rest"
 
 
@@ -280,7 +280,7 @@ def library_function(module: str, name: str) -> Function:
 
 
 def readers() -> dict[str, Function]:
-    """Return what has an effect on its first argument, by the key of a site of the op `size`."""
+    """Return the functions with an effect on their first argument, by the key that a site of the op `size` has."""
     return {name: function for module in (SYNTAX, BUILTINS, *LIBRARY.values()) for name, function in module.items()
             if function.effect}
 

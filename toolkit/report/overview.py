@@ -161,8 +161,10 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         sessions = max(gain.comparison.sessions for gain in gains)
         which = "this session" if sessions == 1 else f"these {sessions} sessions"
         about = f" about {which}" if sessions < FEWEST else ""
+        builds = ("; that on the fastest of two builds holds if both sets of * contain the fastest"
+                  if any(table.fastest_of_builds for table in tables) else "")
         yield (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
-               f"wider intervals, printed for undecided ones{''.join(_exceptions(tables, gains))}){lacking}.")
+               f"wider intervals, printed for undecided ones{builds}){lacking}.")
 
 
 def _gains(table: Table) -> list[GainValue]:
@@ -185,14 +187,6 @@ def signs_text(table: Table) -> str:
         ("-: not measured", "-" in words),
     ]
     return "; ".join(text for text, there in parts if there)
-
-
-def _exceptions(tables: Iterable[WorkloadTable], gains: Iterable[GainValue]) -> Iterator[str]:
-    """Yield the verdicts that the error of the table does not hold all causes of."""
-    if any(table.fastest_of_builds for table in tables):
-        yield "; that on the fastest of two builds holds if both sets of * contain the fastest"
-    if max(gain.comparison.sessions for gain in gains) >= FEWEST:
-        yield "; those of the column CPU leave out what a session does to all of them"
 
 
 def _none_text(gains: Iterable[GainValue]) -> str:

@@ -930,7 +930,7 @@ def getter_that_raises(world):
 
 
 def more_sets_of_locks_than_fit(world):
-    """What the table of lock sets has no room for is unknown, and not held by nobody."""
+    """Fill the table of lock sets: a set that does not fit counts as unknown, not as no locks."""
     add = world.site("add", "n", Flag.AUGMENTED, op="attr_update")
     store = world.site("store", "n", op="attr_write")
     thing, other, late = Thing(), Thing(), []

@@ -49,7 +49,7 @@ def contrast(ratio, spread=0.002):
 
 
 def across(margin=0.03):
-    """Return what the build without the GIL is to the one with it, on each host."""
+    """Return the comparison of the build without the GIL with the one with it, on each host."""
     return hosts_contrasts({name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}, margin=margin)
 
 
