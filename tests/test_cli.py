@@ -319,8 +319,8 @@ def test_third_ctrl_c_waits_for_nothing():
     command = [sys.executable, "-c", textwrap.dedent(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as started:
         assert started.stdout.readline() == b"cleaning\n"
-        for _ in range(600):
-            started.send_signal(signal.SIGINT)   # two at once may be one
+        for _ in range(100_000):
+            started.send_signal(signal.SIGINT)   # on busy cores, hundreds may be one
             if not started.stdout.read(1):
                 break
         else:

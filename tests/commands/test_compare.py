@@ -228,7 +228,7 @@ def test_comparison_has_the_cautions_of_its_runs_reports(runs, capsys, argv, pre
     call(*argv)
     text = " ".join(capsys.readouterr().out.split())
     own = "A was interrupted" if len(argv) > 2 else "A: A was interrupted"
-    before = ["these builds lack the profile-guided optimization", own]
+    before = ["these builds lack the PGO", own]
     for said in before:
         assert f"WARNING: {said}" in text
     for said in (*before, f"{prefix}cells with a clear answer got fewer rounds than open ones: 4 to 8"):

@@ -192,7 +192,7 @@ def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
     assert rows["subinterpreters"][0].startswith("2.")
     assert rows["processes-fork"][0].endswith("?*")
     text = " ".join(terminal.render(run_document(run)).split())
-    assert ('*: may be the fastest on its build; ?: undecided whether it gains; ±: 95 % interval of a speed-up, where '
+    assert ('*: may be the fastest on its build; ?: may gain or not; ±: 95 % interval of a speed-up, where '
             'wider than 4 % ("In short" names those of * that are faster than the baseline).') in text
     assert [each["model"] for each in run_values(run)["best"][0]["models"]] == ["subinterpreters"]
 

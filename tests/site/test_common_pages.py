@@ -164,7 +164,7 @@ def test_warnings_of_runs_of_one_label_name_the_machine(runs):
 def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     (host,) = home_values(runs, KINDS)["hosts"]
     assert host["builds"] == ["3.13", "3.14", "3.14t"]
-    primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
+    primes = next(row for row in host["rows"] if row["title"] == "primes")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
 
@@ -197,7 +197,7 @@ def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
     assert all(each.startswith(f"{shared} speed-ups were measured by several runs: ") for each in said)
     assert "different verdicts" not in said[0]
     more = {*differing["hosts"][0]["repeated"][0]["differing"]} - {*agreeing["hosts"][0]["repeated"][0]["differing"]}
-    assert "primes, steady: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
+    assert "primes: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
     text = " ".join(Tags(rendered("home.html", beside(differing))).text.split())
     said = (rf"{shared} speed-ups were measured by several runs: (\d+ ha(s|ve) the same verdict in all(,| and) )?"
             r"\d+ ha(s|ve) different verdicts.*; the 95 % intervals of \d+ do not overlap\.")
@@ -260,7 +260,7 @@ def test_first_page_names_every_model_to_use(runs):
     tables = tuple(dataclasses.replace(table, advice=tuple(map(also_processes, table.advice)))
                    for table in runs[1].tables)
     (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], KINDS)["hosts"]
-    primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
+    primes = next(row for row in host["rows"] if row["title"] == "primes")
     names = re.sub(r" [\d.]+x( ±\d+ %)?", "", primes["places"][2]["answer"])
     assert names.endswith("subinterpreters or processes-fork")
     assert primes["places"][2]["answer"].count("x") == 2, "each model has a number of its own"

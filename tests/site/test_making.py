@@ -57,8 +57,8 @@ def test_page_of_a_run_has_what_a_workload_does_and_its_source(site):
 
 def test_every_page_is_there(site):
     assert set(pages_of(site)) == {
-        "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers-steady.html",
-        "history-primes-steady.html", "experiments.html", "run-laptop-own-function.html",
+        "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers.html",
+        "history-primes.html", "experiments.html", "run-laptop-own-function.html",
         "run-server-second-worker.html", "experiment-example-experiments-countdown.html"}
 
 

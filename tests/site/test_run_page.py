@@ -82,7 +82,7 @@ def test_kind_is_what_the_report_says_the_work_does():
     run = load_run(EXAMPLE / "two-hosts" / "host-1")
     page = run_page(run, {"countdown": "cpu", "tcp_echo": "io"})
     assert {each["title"]: each["sort"] for each in page["workloads"]} == {
-        "countdown, steady": "cpu", "tcp_echo, steady": "mixed"}
+        "countdown": "cpu", "tcp_echo": "mixed"}
     assert "tcp_echo (mixed) on 3.14" in " ".join(
         line for each in page["beginning"] if each["kind"] == "lines" for line in each["items"])
 

@@ -18,7 +18,7 @@ from gilscope.toolkit.report.wording import (
 )
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
-from gilscope.toolkit.units import counted, format_seconds, inflect, list_text
+from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,12 +93,13 @@ def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Com
     elif len(run.sessions) > 1:
         next_step = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more"
     elif sufficient:
-        all_ = "it" if count == 1 else "all"
-        which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
-        next_step = f"more rounds are likely to decide {which}: {_resume_text(run, max(sufficient))}"
+        which = "" if len(sufficient) == count else f" {len(sufficient)}"
+        rounds = max(sufficient)
+        what = f"about {rounds} rounds are" if where_text(run) else f"{_resume_text(run, rounds)} is"
+        next_step = f"{what} likely to decide{which}"
     else:
         next_step = "a quieter machine would tell"
-    return f"{count} undecided that {inflect(count, 'matters', 'matter')}; {next_step}"
+    return f"open: {count}; {next_step}"
 
 
 def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison] = ()) -> Iterator[str]:

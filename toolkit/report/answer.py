@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
@@ -13,19 +14,21 @@ from gilscope.toolkit.report.overview import (
     ceiling_lines,
     costs_of_builds,
     failures,
+    fastest_of_builds,
     gains_table,
     measured_workers,
     signs_text,
     title_of,
+    undecided_of,
 )
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.wording import first_text, limits_text
+from gilscope.toolkit.report.wording import first_text, limits_text, or_text
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import Advice, MetricValue, WorkloadTable
@@ -42,8 +45,7 @@ def answer_document(run: Run) -> Document:
     sections: list[Section] = []
     if any(measured_workers(table) for table in steady):
         gains = _bare(gains_table(steady, f"{_about(run)}: speed-up"))
-        signs = f"{signs_text(gains)}. `gilscope report {run.label} --full` adds intervals, times and reasons."
-        sections += [gains, Lines("", (signs,)), _models_to_use(steady)]
+        sections += [gains, Lines("", (f"{signs_text(gains, steady)}.",)), _models_to_use(steady)]
     else:
         sections += [Lines("", (f"{_about(run)}.",)), Lines("", advice_lines(tables))]
     return Document((*sections, Lines("", tuple(_closing(run, tables)))))
@@ -77,21 +79,22 @@ def _models_to_use(tables: Sequence[WorkloadTable]) -> Table:
         texts = [_use_text(table, advice.get(build), short) for build in builds]
         rows.append((Entry(title_of(table)), *map(Entry, texts)))
     return Table(title="", columns=(
-        Column(title="use one of (MiB)", key=True, align="left"),
+        Column(title="use one, MiB", key=True, align="left"),
         *(Column(title=build, align="left", source=build) for build in builds)), rows=tuple(rows))
 
 
 def _use_text(table: WorkloadTable, advice: Advice | None, short: Mapping[str, str]) -> str:
-    """Return the models to use, the preferred one first, each with its memory; `short` has shorter names."""
+    """Return the models to use, the preferred one first, then by memory; `short` has shorter names."""
     if advice is None or advice.missing is not None:
         return f"unknown: {table.baseline} has no number"
     if not advice.shown and not advice.open:
         return "-"
     if advice.options:
-        names = (name_text(option, table) for option in advice.options)
-        named = [short.get(name, name) + _memory(option.memory)
-                 for name, option in zip(names, advice.options, strict=True)]
-        return " or ".join(named[:NAMED]) + (" ..." if len(named) > NAMED else "")
+        first, *others = advice.options
+        others.sort(key=lambda option: option.memory.number if option.memory else inf)
+        names = ((name_text(option, table), option.memory) for option in (first, *others))
+        named = [short.get(name, name) + _memory(memory) for name, memory in names]
+        return ", ".join(named[:NAMED]) + f" (+{len(named) - NAMED})" if len(named) > NAMED else or_text(named)
     if any(each.why != "failed" for each in advice.open):
         return "undecided"
     return table.baseline + _memory(advice.memory)
@@ -107,30 +110,47 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
     for (build, gil_build), found in costs.items():
         yield f"CPU time of one thread on {build}, against {gil_build}: {_cost_text(found)}"
+    fastest = fastest_of_builds(steady)
+    for (build, gil_build), found in fastest.items():
+        yield f"fastest of {build} against that of {gil_build}: {_gain_text(found)}"
     yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
     yield from ceiling_lines(steady, run)
     if failed := list(failures(tables)):
         yield f"failed: {first_text(failed)}"
-    undecided = [each for found in costs.values() for each in found.values()
-                 if each.verdict() == SpeedVerdict.CANNOT_TELL]
-    if said := open_text(tables, run, undecided):
+    if said := open_text(tables, run, undecided_of((*costs.values(), *fastest.values()))):
         yield said
+    if steady:
+        yield f"intervals, times and reasons: `gilscope report {run.label} --full`"
     if warnings := cautions(run):
         yield f"careful: {first_text(warnings)}"
 
 
 def _cost_text(found: Mapping[str, Comparison]) -> str:
     """Return "more by 16 % for primes, 15 % for http_fetch; none beyond 3 % for sha256_64k; undecided for ..."."""
-    by_verdict: dict[SpeedVerdict, list[str]] = {}
-    for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
-        words = name
-        verdict = comparison.verdict()
-        if verdict in {SpeedVerdict.SLOWER, SpeedVerdict.FASTER}:
-            words = f"{abs(1 / comparison.ratio - 1) * 100:.0f} % for {name}"
-        elif verdict is SpeedVerdict.CANNOT_TELL and (limits := limits_text(comparison)):
-            words = f"{name} ({limits})"
-        by_verdict.setdefault(verdict, []).append(words)
-    heads = {SpeedVerdict.SLOWER: "more by ", SpeedVerdict.FASTER: "less by ",
-             SpeedVerdict.SAME: f"no difference beyond {MARGIN * 100:g} % for ",
+    return _by_verdict(found, {SpeedVerdict.SLOWER: "more by ", SpeedVerdict.FASTER: "less by "},
+                       lambda each: f"{abs(1 / each.ratio - 1) * 100:.0f} %", limits_text)
+
+
+def _gain_text(found: Mapping[str, Comparison]) -> str:
+    """Return "1.80x for primes; no difference beyond 3 % for sha256_64k; undecided for http_fetch"."""
+    return _by_verdict(found, dict.fromkeys((SpeedVerdict.FASTER, SpeedVerdict.SLOWER), ""),
+                       lambda each: f"{each.ratio:.2f}x", lambda _: "")
+
+
+def _by_verdict(
+    found: Mapping[str, Comparison], differing: Mapping[SpeedVerdict, str],
+    size: Callable[[Comparison], str], limits: Callable[[Comparison], str],
+) -> str:
+    """Return comparisons by their verdict: those that differ with their size, open ones with what is possible."""
+    heads = {**differing, SpeedVerdict.SAME: f"no difference beyond {MARGIN * 100:g} % for ",
              SpeedVerdict.CANNOT_TELL: "undecided for "}
-    return "; ".join(head + ", ".join(by_verdict[verdict]) for verdict, head in heads.items() if verdict in by_verdict)
+    texts: dict[SpeedVerdict, list[str]] = {}
+    for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
+        verdict = comparison.verdict()
+        words = name
+        if verdict in differing:
+            words = f"{size(comparison)} for {name}"
+        elif verdict is SpeedVerdict.CANNOT_TELL and (possible := limits(comparison)):
+            words = f"{name} ({possible})"
+        texts.setdefault(verdict, []).append(words)
+    return "; ".join(head + ", ".join(texts[verdict]) for verdict, head in heads.items() if verdict in texts)

@@ -56,7 +56,7 @@ class CostValue:
 
 @dataclass(frozen=True, slots=True)
 class GainValue:
-    """A speed-up over the baseline in short form: 1.88x*, 1.31x ±9 %, none, 0.9-2.2x?"""
+    """A speed-up over the baseline in short form: 1.88x*, 1.31x ±9 %, none, 0.90-2.20x?"""
 
     comparison: Comparison
     best: bool = False            # no measured model is significantly faster

@@ -155,7 +155,7 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     sets = [gain for gain in gains if gain.best]
     open_members = any(gain.comparison.significance() != Significance.FASTER for gain in sets)
     named = ' ("In short" names those of * that are faster than the baseline)' if open_members else ""
-    yield f"{signs_text(table)}{named}."
+    yield f"{signs_text(table, tables)}{named}."
     if gains:
         lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
         sessions = max(gain.comparison.sessions for gain in gains)
@@ -171,20 +171,31 @@ def _gains(table: Table) -> list[GainValue]:
     return [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
 
 
-def signs_text(table: Table) -> str:
-    """Return the meaning of each sign that occurs in a table of speed-ups."""
+def control_text(tables: Iterable[WorkloadTable]) -> str:
+    """Return which model was measured with a GIL that was turned on for comparison; "" if none was."""
+    cells = [option.cell for table in tables for advice in table.advice for option in advice.shown if option.control]
+    if not cells:
+        return ""
+    runners, builds = ([*dict.fromkeys(names)] for names in (
+        (cell.runner for cell in cells), (cell.build for cell in cells)))
+    return f"{list_text(runners)} on {list_text(builds)}: with the GIL turned on"
+
+
+def signs_text(table: Table, tables: Sequence[WorkloadTable]) -> str:
+    """Return the meaning of each sign that occurs in a table of speed-ups of these workloads."""
     gains = _gains(table)
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
     parts = [
         ("*: may be the fastest on its build", any(gain.best for gain in gains)),
         (_none_text(gains), "none" in forms),
-        ("?: undecided whether it gains", "range" in forms),
+        ("?: may gain or not", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %",
          "spread" in forms and not all(gain.bare for gain in gains)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("starved: other programs used the cores that it needed", "starved" in words),
         ("-: not measured", "-" in words),
+        (control := control_text(tables), bool(control)),
     ]
     return "; ".join(text for text, there in parts if there)
 
@@ -201,16 +212,15 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     """Yield how free-threaded builds compare with those with a GIL, and what to do for clearer answers."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
-    fastest = [each for table in steady for each in table.fastest_of_builds]
+    fastest = fastest_of_builds(steady)
     for (build, gil_build), found in costs.items():
         text = _cost_text(found, named=_several(tables))
         yield f"Cost of this build of {build} against this build of {gil_build} (CPU time of one thread): {text}."
-    yield from _fastest_lines(steady, named=_several(tables))
+    for (build, gil_build), found in fastest.items():
+        text = _fastest_text(found, named=_several(tables))
+        yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {text}."
     yield from ceiling_lines(steady, run)
-    comparisons = [*(each for found in costs.values() for each in found.values()),
-                   *(each.comparison for each in fastest)]
-    unclear = [each for each in comparisons if each.verdict() == SpeedVerdict.CANNOT_TELL]
-    yield from remedy_lines(tables, run, unclear)
+    yield from remedy_lines(tables, run, undecided_of((*costs.values(), *fastest.values())))
 
 
 def costs_of_builds(
@@ -225,6 +235,20 @@ def costs_of_builds(
             if each.comparison is not None and alone and cell.build in free and gil.build not in free:
                 pairs.setdefault((cell.build, gil.build), {})[table.workload] = each.comparison
     return pairs
+
+
+def fastest_of_builds(tables: Iterable[WorkloadTable]) -> dict[tuple[str, str], dict[str, Comparison]]:
+    """Compare the fastest models without and with the GIL, by builds and by workload with its length of tasks."""
+    pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for table in tables:
+        for each in table.fastest_of_builds:
+            pairs.setdefault((each.free.build, each.gil.build), {})[title_of(table)] = each.comparison
+    return pairs
+
+
+def undecided_of(groups: Iterable[Mapping[str, Comparison]]) -> list[Comparison]:
+    """Return the comparisons that have no verdict."""
+    return [each for found in groups for each in found.values() if each.verdict() == SpeedVerdict.CANNOT_TELL]
 
 
 def ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
@@ -276,20 +300,17 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     return "; ".join(parts)
 
 
-def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
-    """Compare the fastest models without and with the GIL, one line for each pair of builds."""
-    pairs: dict[tuple[str, str], dict[str, str]] = {}
-    for table in tables:
-        for each in table.fastest_of_builds:
-            comparison = each.comparison
-            match comparison.verdict():
-                case SpeedVerdict.SAME:
-                    text = f"no difference beyond {MARGIN * 100:g} %"
-                case SpeedVerdict.CANNOT_TELL:
-                    text = undecided_text(comparison)
-                case _:
-                    text = interval_text(comparison)
-            pairs.setdefault((each.free.build, each.gil.build), {})[title_of(table)] = text + beside(comparison)
-    for (build, gil_build), found in pairs.items():
-        several = "; ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
-        yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {several}."
+def _fastest_text(found: Mapping[str, Comparison], *, named: bool) -> str:
+    """Return "primes 1.80x [1.71, 1.89]; sha256_64k no difference beyond 3 %"."""
+    texts = []
+    for name, comparison in found.items():
+        match comparison.verdict():
+            case SpeedVerdict.SAME:
+                text = f"no difference beyond {MARGIN * 100:g} %"
+            case SpeedVerdict.CANNOT_TELL:
+                text = undecided_text(comparison)
+            case _:
+                text = interval_text(comparison)
+        prefix = f"{name} " if named or len(found) > 1 else ""
+        texts.append(prefix + text + beside(comparison))
+    return "; ".join(texts)

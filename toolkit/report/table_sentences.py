@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.wording import floors_text, or_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.sessions import FEWEST
@@ -73,6 +74,7 @@ def times_scope(comparisons: Iterable[Comparison | None]) -> tuple[str, ...]:
 
 
 def title_text(what: WorkloadTable | Cell) -> str:
-    """Return the title of a table or a cell: "primes, steady, tasks of 10.0 ms"."""
+    """Return the title of a table or a cell: "primes, tasks of 10.0 ms", "primes, startup"."""
     length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
-    return f"{what.workload}, {what.phase}{length}"
+    phase = "" if what.phase is Phase.STEADY else f", {what.phase}"
+    return f"{what.workload}{phase}{length}"

@@ -153,7 +153,7 @@ def cost_text(comparison: Comparison) -> str:
 
 
 def gain_text(gain: GainValue) -> str:
-    """Return "1.88x*"; with a wide interval "1.31x ±9 %", with a very wide one "at least 1.2x"; "none"; "0.9-2.2x?"."""
+    """Return "1.88x*"; with a wide interval "1.31x ±9 %", a very wide one "at least 1.2x"; "none"; "0.90-2.20x?"."""
     seen, star = gain.comparison, "*" if gain.best else ""
     workers = "" if gain.workers is None else f" N={gain.workers}"
     match gain_form(seen):
@@ -190,10 +190,10 @@ def _half_of(comparison: Comparison) -> float:
 
 
 def _range_text(lo: float, hi: float) -> str:
-    """Return "0.96-1.08x", in as few digits as show that it has two ends, rounded outward: all inside is possible."""
+    """Return "0.96-1.08x", rounded outward: all inside is possible."""
     if not _says_something(lo, hi):
         return ""
-    digits = 1 if f"{lo:.1f}" != f"{hi:.1f}" and hi > 1.2 * lo else 2
+    digits = 2
     while not float(rounded_down(lo, digits)):   # no ratio is 0
         digits += 1
     return f"{rounded_down(lo, digits)}-{rounded_up(hi, digits)}x"

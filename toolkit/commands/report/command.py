@@ -111,7 +111,7 @@ def _report_runs(args: argparse.Namespace, page: HtmlFile | None) -> int:
     runs, failed = load_runs(find_runs(label))
     output = ReportOutput(args)
     for each in runs:
-        output.show_answer(partial(answer_of, *each), partial(report_of, *each), full=args.full)
+        output.show_answer(partial(answer_of, *each, str(label)), partial(report_of, *each), full=args.full)
     output.finish(lambda: values_of(runs))
     if page:
         from gilscope.toolkit.commands.report.publishing import write_page

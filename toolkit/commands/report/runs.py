@@ -5,6 +5,7 @@ Modules that only reports of experiments need are imported there.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.streams import print_stderr
@@ -44,9 +45,9 @@ def load_runs(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
     return runs, failed
 
 
-def answer_of(run: Run, path: Path) -> Document:
-    """Return the answer of a run on one screen; of an experiment its report, which is short."""
-    return report_of(run, path) if is_experiment(run) else answer_document(run)
+def answer_of(run: Run, path: Path, asked: str) -> Document:
+    """Return the answer of a run on one screen, called as it was `asked` for; of an experiment its report."""
+    return report_of(run, path) if is_experiment(run) else answer_document(dataclasses.replace(run, label=asked))
 
 
 def report_of(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

@@ -35,6 +35,7 @@ class Option:
     cell: Cell
     speedup: Comparison
     memory: MetricValue | None
+    control: bool = False   # measured with the GIL turned on in a free-threaded build: PYTHON_GIL=1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,8 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     if base is None or base.absence is not None:
         absence = base.absence if base is not None else None
         return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
-    compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
+    compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory,
+                       control=_is_control(index, each.cell)) for each in results if each.speedup]
     # The set is of all measured cells: those shown are chosen by the values that the set is judged by.
     members = ratios.best([base.cell, *(each.cell for each in compared)]) or ()
     shown = _one_of_each(ratios, compared, members)
@@ -118,7 +120,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         measured=(base.cell, *(each.cell for each in compared)),
         shown=tuple(shown),
         best=best,
-        options=_preferred(index, unbeaten or fastest),
+        options=_preferred(unbeaten or fastest),
         faster=tuple(faster),
         closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
         most=max((each.speedup.between[1] for each in compared), default=None),
@@ -170,7 +172,7 @@ def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
     return comparison is None or comparison.significance() == Significance.SLOWER
 
 
-def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
+def _preferred(options: Sequence[Option]) -> tuple[Option, ...]:
     """Return the options with the preferred one first: the simplest that is close to the fastest in little memory."""
     if not options:
         return ()
@@ -178,14 +180,13 @@ def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
     close = [each for each in options if each.speedup.ratio >= CLOSE * fastest]
     least = min((each.memory.number for each in close if each.memory is not None), default=0.0)
     light = [each for each in close if each.memory is None or each.memory.number <= ALIKE * least]
-    first = min(light, key=lambda each: _effort(index, each.cell))
+    first = min(light, key=lambda each: (each.control, find_model(each.cell.runner).effort))
     return (first, *(each for each in options if each is not first))
 
 
-def _effort(index: Index, cell: Cell) -> tuple[bool, int]:
-    model, build = find_model(cell.runner), index.builds.get(cell.build)
-    # The control, which needs PYTHON_GIL=1 on a free-threaded build, comes last.
-    return bool(model.gil and build and build.free_threaded), model.effort
+def _is_control(index: Index, cell: Cell) -> bool:
+    build = index.builds.get(cell.build)
+    return build is not None and build.free_threaded and bool(find_model(cell.runner).gil)
 
 
 def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) -> int | None:

@@ -107,7 +107,7 @@ def _span(scale: ChartScale, lo: float, hi: float) -> dict[str, float]:
 def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartScale) -> dict[str, Any]:
     """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
-             "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
+             "at": scale.place(seen.ratio), "interval": _span(scale, *seen.printed),
              "clear": is_clear(seen),
              "says": visible(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}")}
             for i, (cell, seen) in enumerate(found)]

@@ -10,6 +10,7 @@ from gilscope.toolkit.builds.versions import LABELS
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
+from gilscope.toolkit.report.overview import control_text
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text
@@ -146,9 +147,10 @@ def _host(name: str, runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
     memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
     builds = in_order(place.build for place in latest.values())
     scale = ratio_scale([each for place in latest.values() for option in place.advice.shown
-                         for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
+                         for each in (option.speedup.ratio, *option.speedup.printed)], 6, 154)
     return {
         "name": name, "builds": builds, "axis": glance_axis(scale),
+        "control": control_text(place.table for place in latest.values()),
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
         "dates": _dates(runs),
         "rows": [{"kind": kind, "title": title, "places": [
