@@ -32,14 +32,13 @@ from gilscope.toolkit.scale.investigation import investigate, take_a_look
 from gilscope.toolkit.scale.judgement import ScalingVerdict, judge
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import CallMode, LoadedFunction, SampledObject
-from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
-from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
+from tests.stats.matrix import GROUPS, KINDS, fastest, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -139,7 +138,7 @@ def stopping(tables: int) -> Iterator[Row]:
             groups = stopped([*table(draw, kind, LAST, 84)])
             made.append(compared(groups))
             for logs, effects in groups:
-                found = best(logs, pool_noise({0: logs})[0], [*logs.levels], final_confidence(len(LOOKS)))
+                found = fastest(logs, pool_noise({0: logs})[0], [*logs.levels], final_confidence(len(LOOKS)))
                 held.append(max(range(len(effects)), key=effects.__getitem__) in found)
         rounds = fmean(truth.ratio.rounds for each in made for truth in each)
         yield row(made, looks=len(LOOKS), kind=kind, rounds=f"{rounds:.1f}") | {"hold_the_best": fmean(held)}
@@ -213,7 +212,7 @@ def sets(tables: int) -> Iterator[Row]:
             for _ in range(tables * 4):
                 effects = [0.0, 0.6, 0.59, 0.58, 0.55, 0.5, *(draw.uniform(0, 0.4) for _ in range(6))]
                 logs = group(draw, kind, rounds, effects)
-                found = best(logs, pool_noise({0: logs})[0], [*logs.levels])
+                found = fastest(logs, pool_noise({0: logs})[0], [*logs.levels])
                 held.append(1 in found)
                 count.append(len(found))
             yield {"kind": kind, "rounds": rounds, "sets": len(held), "hold_the_best": fmean(held),

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
@@ -43,6 +42,7 @@ from tests.stats.matrix import (
     STRIDE,
     TREATMENTS,
     disturbed_group,
+    fastest,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, every: int) -
                 else:
                     tally.builds.append(abs(ratio.center - effect) <= ratio.half())
             for build in BUILDS:
-                members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
+                members = fastest(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
                 tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
         tally.false_tables.append(false > 0)
         tally.widened.append(check.widening > 1)

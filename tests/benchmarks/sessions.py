@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from math import log, log1p
 from statistics import fmean
 
-from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
 from gilscope.toolkit.stats.sessions import FEWEST, levels_of_sessions
 from tests.benchmarks.hostile_noise import is_false
-from tests.stats.matrix import SESSION_KINDS, session_levels
+from tests.stats.matrix import SESSION_KINDS, fastest, session_levels
 
 WORKLOADS = 4
 ROUNDS = 4                                      # of a session
@@ -81,7 +80,7 @@ def table(kind: str, sessions: int, seed: int, tally: Tally) -> None:
                 tally.halves.append(ratio.half())
                 if effect in tally.words:
                     tally.words[effect].append(word == "faster")
-        tally.best.append(6 in best(each, noises[g], range(len(FASTER))))
+        tally.best.append(6 in fastest(each, noises[g], range(len(FASTER))))
     tally.false_tables.append(false > 0)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from math import exp, log1p
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.stats.best import best_of
 from gilscope.toolkit.stats.estimators import HUBER
 from gilscope.toolkit.stats.log_times import RoundLogs, process_levels
 from gilscope.toolkit.stats.noise import ArmSpread, Noise, PairNoise
 from gilscope.toolkit.stats.pair_kinds import ArmClass
+from gilscope.toolkit.stats.ratios import compare
+from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
     import random
@@ -24,6 +28,13 @@ def known_noise(spread: float = 0.01, prior: float = 1e9, widening: float = 1.0)
     return Noise(
         usual=PairNoise(spread=spread, cutoff=HUBER * 2**0.5 * spread, prior=prior, widening=widening),
         arm=ArmSpread(spread=spread, scale=spread))
+
+
+def fastest(
+    logs: RoundLogs[int], noise: Noise, arms: Sequence[int], confidence: float = CONFIDENCE,
+) -> tuple[int, ...]:
+    """Return the set of the fastest of these arms, all of which share their rounds."""
+    return best_of(arms, partial(compare, logs, noise), confidence)
 
 
 def sizes(draw: random.Random, kind: str, arms: int) -> list[float]:

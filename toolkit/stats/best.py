@@ -18,43 +18,24 @@ from dataclasses import dataclass
 from math import exp, inf, log1p
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.ratios import compare, simultaneous
+from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.stats.log_times import RoundLogs
-    from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.ratios import Ratio
-
-
-def best[Arm: Hashable](
-    logs: RoundLogs[Arm], noise: Noise, arms: Sequence[Arm], confidence: float = CONFIDENCE,
-) -> tuple[Arm, ...]:
-    """Return the arms that no other arm is significantly faster than, the one with the highest estimate first.
-
-    Args:
-        logs: The logs of the arms' group.
-        noise: The noise of the same group.
-        arms: Candidates, at least one.  Two that share fewer than 3 rounds do not differ significantly.
-        confidence: The probability that the truly fastest arm is in the set.
-
-    Raises:
-        ValueError: `arms` is empty.
-    """
-    def compared(baseline: Arm, sample: Arm) -> Ratio | None:
-        few = len(logs.difference(baseline, sample)) < MIN_ROUNDS
-        return None if few else compare(logs, noise, baseline, sample)
-
-    return best_of(arms, compared, confidence)
 
 
 def best_of[Arm: Hashable](
     arms: Sequence[Arm], compared: Callable[[Arm, Arm], Ratio | None], confidence: float = CONFIDENCE,
 ) -> tuple[Arm, ...]:
-    """Return the same for arms that `compared` compares: its arguments are a baseline and a sample.
+    """Return the arms that no other arm is significantly faster than, the one with the highest estimate first.
+
+    Args:
+        arms: Candidates, at least one.
+        compared: Compares a baseline and a sample; None: unknown, so neither is faster.
+        confidence: The probability that the truly fastest arm is in the set.
 
     Raises:
         ValueError: `arms` is empty.
