@@ -83,7 +83,7 @@ def test_slow_processes_that_hardly_move_estimates_hardly_widen_intervals():
 
 def test_what_pulls_is_cut_off_and_counted():
     # 0 and 1 are within the cut-off, both are 9 and 8 away from 9, which pull by 2 each
-    assert pull_of_differences((0.0, 1.0, 9.0), 2.0) == pytest.approx((0.5, sqrt((1 + 4 + 4) / 3 / 2) / 0.5))
+    assert pull_of_differences((0.0, 1.0, 9.0), 2.0) == pytest.approx((1 / 3, sqrt((1 + 4 + 4) / 3 / 2) * 3))
     assert pull_of_differences((0.0, 1.0, 9.0), 9.0)[0] == 1.0
 
 

@@ -1,5 +1,6 @@
 import random
 from math import exp, inf, log
+from statistics import median
 
 import pytest
 
@@ -75,6 +76,14 @@ def test_level_of_an_arm_unlike_the_others_borrows_nothing():
     assert alike.own.freedom > 20
     assert unlike.own.freedom == 7
     assert unlike.own.square > 30 * alike.own.square
+
+
+def test_level_of_an_arm_unlike_the_others_has_the_cutoff_of_its_own_errors():
+    draw, wild = random.Random(1), [-0.1, -0.08, -0.06, -0.04, 0.0, 0.2, 0.3, 0.4]
+    made = RoundLogs(levels={
+        arm: dict(enumerate(wild if arm == 3 else [draw.gauss(0, 0.01) for _ in wild])) for arm in range(20)})
+    noise = pool_noise({0: made})[0]
+    assert run_level(made, noise, 3).center > median(wild) + 0.05   # by that of the others it is the median
 
 
 def classes_run(draw, rounds, interaction, arms=8):

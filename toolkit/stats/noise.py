@@ -242,5 +242,5 @@ def pull_of_differences(errors: Sequence[float], cutoff: float) -> tuple[float, 
         inside += near
         total += squares[end] - squares[i + 1] - 2 * value * (sums[end] - sums[i + 1]) + near * value * value
         total += (len(errors) - end) * cutoff * cutoff
-    share = max(inside / pairs, 0.5)   # never less but by rounding, as the cut-off is beyond three quarters
+    share = inside / pairs   # at least three quarters, as the cut-off is beyond those
     return share, sqrt(max(total, 0.0) / pairs / 2) / share

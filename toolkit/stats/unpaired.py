@@ -113,13 +113,13 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
     free, rounds = len(rest) - 1, len(level_fit.shared)
     unlike = noise.unlike.get(arm)
     prior = 0.0 if unlike else noise.usual.prior   # an arm that errs unlike the others borrows nothing from them
-    squares = prior * noise.arm.spread**2 if prior else 0.0
+    squares = prior * noise.arm.spread**2 if prior else 0.0   # an unknown spread is infinite
     freedom = prior + free
-    own = noise.arm.spread**2 if freedom == inf else (squares + free * fmean(r * r for r in rest.values())) / freedom
+    own = (squares + free * fmean(r * r for r in rest.values())) / freedom
     arms = sum(map(len, level_fit.residuals.values())) / rounds
     times = (noise.usual.widening * inflation(noise.usual.correlation.applied, len(rest))) ** 2 / len(rest)
     return RunLevel(
-        center=_middle([values[r] - level_fit.shared[r] for r in rest], noise.arm.scale),
+        center=_middle([values[r] - level_fit.shared[r] for r in rest], (unlike or noise.arm).scale),
         rounds=len(rest), kept=1 - 1 / arms,
         own=ErrorPart(square=own * times, freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
