@@ -61,8 +61,9 @@ CLEAN = Races(build="3.14t", found=(), command=("pytest",), looks=(LOOK,), share
 
 
 def ratio(value, *, width=0.02, rounds=20, floor=0.01):
+    wide = max(width, floor)
     return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), confidence=0.95, floor=floor,
-                      rounds=rounds)
+                      rounds=rounds, verdict_interval=(value * (1 - wide), value * (1 + wide)))
 
 
 def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):

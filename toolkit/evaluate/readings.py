@@ -50,8 +50,7 @@ def cpu_time_factor(cost: Cost, *, sure: bool) -> ValueRange:
     more = cost.cpu.inverted()
     if sure:
         return ValueRange(value=more.ratio, lo=more.lo, hi=more.hi)
-    noise = 1 + (more.floor or 0.0)
-    lo, hi = min(more.between[0], more.ratio / noise), max(more.between[1], more.ratio * noise)
+    lo, hi = more.between
     return ValueRange(value=more.ratio, lo=more.ratio * (lo / more.ratio) ** WIDER,
                       hi=more.ratio * (hi / more.ratio) ** WIDER)
 

@@ -14,7 +14,6 @@ from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Series
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text, range_text
-from gilscope.toolkit.stats.verdict import not_excluded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -165,11 +164,6 @@ def relative_time(comparison: Comparison | None) -> Bounded:
     """Return the time over the baseline's, with the ends of its interval."""
     ratio, lo, hi = relative_speed(comparison)
     return 1 / ratio, 1 / hi, 1 / lo
-
-
-def likely_range(comparison: Comparison) -> tuple[float, float]:
-    """Return the ratios that the run does not exclude: the interval behind the table's mark, with the noise floor."""
-    return not_excluded(comparison.ratio, comparison.between, comparison.floor or 0.0)
 
 
 def measured_series(name: str, points: Iterable[tuple[float, Bounded]], model: str = "") -> Series:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.stats.distributions import NORMAL, SMALL
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, not_excluded, verdict_for
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, verdict_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,8 +66,12 @@ class Ratio:
         return (exp(self.center - half), exp(self.center + half)) if half < MOST_LOG else (0.0, inf)
 
     def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude."""
-        return not_excluded(self.ratio, self.interval(confidence), self.floor)
+        """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor.
+
+        A difference smaller than that between two measurements of the same cell cannot be detected.
+        """
+        lo, hi = self.interval(confidence)
+        return min(lo, self.ratio / (1 + self.floor)), max(hi, self.ratio * (1 + self.floor))
 
 
 def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sample: Arm) -> Ratio:
@@ -101,7 +105,7 @@ def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Spee
     """
     if ratio.rounds < MIN_ROUNDS:
         return SpeedVerdict.CANNOT_TELL
-    return verdict_for(ratio.ratio, ratio.between(confidence), ratio.floor, margin)
+    return verdict_for(ratio.between(confidence), margin)
 
 
 def verdicts[Pair: Hashable](

@@ -1,10 +1,10 @@
-"""The verdict on a ratio, decided by its confidence interval and the noise floor."""
+"""The verdict on a ratio, decided by what its confidence interval and the noise floor do not exclude."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import inf, log, log1p
+from math import inf
 
 from gilscope.toolkit.model import Note  # noqa: TC001 - `from_plain` reads the hints
 
@@ -41,10 +41,7 @@ class Unjudged(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The speed ratio of a sample to its baseline.
-
-    Significance requires an interval that excludes 1 and a ratio beyond the noise floor.
-    """
+    """The speed ratio of a sample to its baseline."""
 
     ratio: float              # > 1: faster than the baseline
     lo: float
@@ -55,7 +52,7 @@ class Comparison:
     paired: bool = True       # False: of two runs, between which the machine may have changed: it has no verdict
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
     run_sessions: int = 1     # of the run: more than `sessions` if some lack one of the two sides
-    # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
+    # That is not excluded, if all verdicts of a table hold together, see `ratios.Ratio.between`; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
 
@@ -78,7 +75,7 @@ class Comparison:
                 return 0.0, inf
             case Significance.NONE:
                 lo, hi = self.between
-                return min(lo, self.lo, 1.0), max(hi, self.hi, 1.0)
+                return min(lo, self.lo), max(hi, self.hi)
             case _:
                 return self.lo, self.hi
 
@@ -95,54 +92,33 @@ class Comparison:
         return self.floor is not None and self.rounds >= MIN_ROUNDS and self.lo > 0
 
     def significance(self) -> Significance:
-        """Return the significance of the difference from 1, see `is_significant`."""
-        if self.floor is None or not self.judgeable:
+        """Return the significance of the difference from 1: it is significant if the verdict excludes 1."""
+        if not self.judgeable:
             return Significance.UNKNOWN
-        if not is_significant(self.ratio, self.between, self.floor):
+        lo, hi = self.between
+        if lo <= 1 <= hi:
             return Significance.NONE
-        return Significance.FASTER if self.between[0] > 1 else Significance.SLOWER
+        return Significance.FASTER if lo > 1 else Significance.SLOWER
 
     def verdict(self, margin: float = MARGIN) -> SpeedVerdict:
         """Return the verdict at a margin, a share such as 0.03, see `verdict_for`."""
-        if self.floor is None or not self.judgeable:
-            return SpeedVerdict.CANNOT_TELL
-        return verdict_for(self.ratio, self.between, self.floor, margin)
+        return verdict_for(self.between, margin) if self.judgeable else SpeedVerdict.CANNOT_TELL
 
 
 def _inverse(end: float) -> float:
     return 1 / end if end > 0 else inf
 
 
-def is_significant(ratio: float, interval: tuple[float, float], floor: float) -> bool:
-    """Return True if the interval excludes 1 and the ratio is beyond the noise floor."""
-    lo, hi = interval
-    return not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor)
+def verdict_for(interval: tuple[float, float], margin: float = MARGIN) -> SpeedVerdict:
+    """Return the verdict on a ratio by the interval that is not excluded, see `ratios.Ratio.between`.
 
-
-def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict on a ratio with a known interval and noise floor.
-
-    "Faster" and "slower" require significance; "same" means that all differences beyond `margin` are excluded, "cannot
-    tell" that they are not.
+    "Faster" and "slower" exclude 1; "same" means that all differences beyond `margin` are excluded, "cannot tell" that
+    they are not.
     """
-    if is_significant(ratio, interval, floor):
-        return SpeedVerdict.FASTER if interval[0] > 1 else SpeedVerdict.SLOWER
-    return SpeedVerdict.SAME if is_same(interval, floor, margin) else SpeedVerdict.CANNOT_TELL
-
-
-def is_same(interval: tuple[float, float], floor: float, margin: float) -> bool:
-    """Return True if every difference above the margin is excluded.
-
-    Both the interval and the noise floor must lie within it: a difference smaller than that between two measurements of
-    the same cell cannot be detected.
-    """
-    return max(beyond(interval), floor) <= margin
-
-
-def not_excluded(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:
-    """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor."""
     lo, hi = interval
-    return min(lo, ratio / (1 + floor)), max(hi, ratio * (1 + floor))
+    if not lo <= 1 <= hi:
+        return SpeedVerdict.FASTER if lo > 1 else SpeedVerdict.SLOWER
+    return SpeedVerdict.SAME if beyond(interval) <= margin else SpeedVerdict.CANNOT_TELL
 
 
 def beyond(interval: tuple[float, float]) -> float:

@@ -25,7 +25,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     build_columns,
     key_column,
     label_column,
-    likely_range,
     measured_series,
     p99_doubts,
     published_series,
@@ -254,7 +253,7 @@ def _with_gil(free: Comparison, pinning: Significance) -> str:
         return ("the claim of 2012 holds." if pinning == Significance.FASTER else
                 "they cost time as in 2012, but pinning is not shown to end that.")
     then = SEQUENTIAL_SECONDS / FREE_SECONDS
-    if likely_range(free)[0] <= then:
+    if free.between[0] <= then:
         return ("the wider interval of verdicts leaves open whether they still cost as much as in 2012 "
                 f"({ratio_number(then)}x).")
     return (f"a loss as large as in 2012 ({ratio_number(then)}x) is excluded: since 3.2 threads no longer fight for "

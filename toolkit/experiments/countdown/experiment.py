@@ -18,7 +18,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     build_columns,
     key_column,
     label_column,
-    likely_range,
     measured_series,
     number_ticks,
     published_columns,
@@ -97,7 +96,7 @@ class CountdownExperiment(Experiment):
             yield f"{build.label}: two threads are {number} as fast as {PLAIN}: {found}"
         elif two.hi < PENALTY:
             yield f"{build.label}: two threads are {number} as fast as {PLAIN}: the penalty of 2009 is reproduced here."
-        elif likely_range(two)[0] <= PUBLISHED_2009:
+        elif two.between[0] <= PUBLISHED_2009:
             yield (f"{build.label}: two threads are {number} as fast as {PLAIN}: the wider interval of verdicts leaves "
                    f"open whether the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
         else:

@@ -13,7 +13,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     arm_columns,
     key_column,
     label_column,
-    likely_range,
     measured_series,
     number_ticks,
     published_columns,
@@ -254,7 +253,7 @@ def _on_large_messages(results: Results) -> Iterator[str]:
         if gain is not None and gain.significance() != Significance.UNKNOWN:
             holds = "the gain of 2021 is not reproduced here"
             if gain.significance() == Significance.FASTER:
-                holds = _as_claimed(size, *likely_range(gain))
+                holds = _as_claimed(size, *gain.between)
             found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
         yield f"Two threads hash messages of {size_text(size)} {', '.join(gains)} as fast as without threads: {holds}."

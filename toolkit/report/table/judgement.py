@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, log1p
+from math import log
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import (
-    MARGIN,
-    MIN_ROUNDS,
-    Significance,
-    SpeedVerdict,
-    Unjudged,
-)
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, Unjudged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +35,7 @@ def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return comparison.verdict(margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
-        comparison.judgeable and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
+    return comparison.judgeable and comparison.between[1] - 1 <= margin
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
@@ -54,8 +47,7 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
         return None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
-    half = max(widest, log1p(comparison.floor))
-    return rounds_until(log(comparison.ratio), half, error, comparison.rounds, margin)
+    return rounds_until(log(comparison.ratio), widest, error, comparison.rounds, margin)
 
 
 def missing(contrast: Contrast) -> Missing | None:
@@ -72,9 +64,9 @@ class Gate:
     """The result of `--fail-on`: each contrast is in exactly one of the lists."""
 
     limit: float                      # a share: slower by more than this fails
-    past: tuple[Contrast, ...]        # slower by more: the whole interval, and above the noise floor
-    within: tuple[Contrast, ...]      # not slower by more: excluded by the interval and by the floor
-    undecided: tuple[Contrast, ...]   # compared, but the limit is within the noise, or of two separate runs
+    past: tuple[Contrast, ...]        # slower by more: no less is in the range that is not excluded
+    within: tuple[Contrast, ...]      # not slower by more: no more is in it
+    undecided: tuple[Contrast, ...]   # compared, but the limit is in it, or the sides are of two separate runs
     one_sided: tuple[Contrast, ...]   # only one side has a number
     empty: tuple[Contrast, ...]       # neither has one, or they are not comparable
 
@@ -96,11 +88,9 @@ def _place(contrast: Contrast, limit: float) -> str:
     comparison = contrast.comparison
     if comparison is None:
         return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
-    verdict = comparison.significance()
-    lo, hi = comparison.between
-    if verdict == Significance.SLOWER and 1 / hi - 1 > limit:
-        return "past"
-    if verdict == Significance.UNKNOWN:
+    if not comparison.judgeable:
         return "undecided"
-    certain = verdict == Significance.FASTER or max(1 / lo - 1, comparison.floor or 0.0) <= limit
-    return "within" if certain else "undecided"
+    slowest, fastest = (end * (1 + limit) for end in comparison.between)
+    if fastest < 1:
+        return "past"
+    return "within" if slowest >= 1 else "undecided"

@@ -264,6 +264,6 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         case Significance.UNKNOWN:
             return "floor" if result.speedup.floor is None else "rounds"
         case Significance.NONE:
-            return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > SETTLING_GAIN else None
+            return "noise" if result.speedup.between[1] - 1 > SETTLING_GAIN else None
         case _:
             return None
