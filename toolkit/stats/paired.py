@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.ratios import Ratio
 
-FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
 UNKNOWN = Note(text="the noise is unknown (too few processes, or values that do not vary): nothing can be called "
                     "faster or slower")
 UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by: they "
@@ -79,8 +78,9 @@ def conclude(
     rounds = rounds or ratio.rounds
     known = isfinite(ratio.floor) and lo > 0
     all_notes = list(notes) if check.arms else [*notes, UNCHECKED]
-    if rounds < MIN_ROUNDS:
-        all_notes.append(FEW)
+    if ratio.rounds < MIN_ROUNDS:
+        unit = "rounds" if rounds < MIN_ROUNDS else "sessions"
+        all_notes.append(Note(text=f"fewer than {MIN_ROUNDS} {unit}: nothing can be called faster or slower"))
     elif not known:
         all_notes.append(UNKNOWN)
     if check.widening > 1:

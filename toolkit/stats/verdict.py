@@ -7,6 +7,7 @@ from enum import StrEnum
 from math import inf
 
 from gilscope.toolkit.model import Note  # noqa: TC001 - `from_plain` reads the hints
+from gilscope.toolkit.stats.sessions import FEWEST
 
 MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any verdict
 MARGIN = 0.03        # smaller differences are not worth changing code
@@ -34,7 +35,7 @@ class Unjudged(StrEnum):
     """Why a comparison has no verdict."""
 
     TWO_RUNS = "two runs"            # not measured together
-    ROUNDS = "rounds"                # too few of them
+    ROUNDS = "rounds"                # too few of them, or of sessions in their place
     NOISE = "noise"                  # neither a difference nor its absence is significant
     UNKNOWN_NOISE = "unknown noise"  # too few processes, or values that do not vary
 
@@ -87,9 +88,14 @@ class Comparison:
             verdict_interval=(_inverse(hi), _inverse(lo)))
 
     @property
+    def has_enough_rounds(self) -> bool:
+        """Return True if there are enough rounds for a verdict, or sessions where these take their place."""
+        return (self.sessions if self.run_sessions >= FEWEST else self.rounds) >= MIN_ROUNDS
+
+    @property
     def judgeable(self) -> bool:
         """Return True if there are enough rounds for a verdict, and their noise is known."""
-        return self.floor is not None and self.rounds >= MIN_ROUNDS and self.lo > 0
+        return self.floor is not None and self.has_enough_rounds and self.lo > 0
 
     def significance(self) -> Significance:
         """Return the significance of the difference from 1: it is significant if the verdict excludes 1."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_side, notes_on_processes
+from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_time, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.sample import CONFIDENCE, Summary, summarize
@@ -178,7 +178,7 @@ def _with_side_notes(contrast: Contrast, sides: tuple[Ratios, Ratios], names: tu
     cell, clock = contrast.sample, contrast.clock
     before, after = (notes_on_processes(each, cell, clock) for each in sides)
     lacking = tuple(Note(text=f"in {name}: {note.text}") for name, each in zip(names, sides, strict=True)
-                    if (note := note_on_side(each, cell, clock)) is not None)
+                    if (note := note_on_time(each, cell, clock)) is not None)
     return replace(contrast, baseline_notes=before, sample_notes=after, lacking_sessions=lacking)
 
 

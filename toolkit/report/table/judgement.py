@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, Unjudged
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict, Unjudged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
         return None
     if not comparison.paired:
         return Unjudged.TWO_RUNS
-    if comparison.rounds < MIN_ROUNDS:
+    if not comparison.has_enough_rounds:
         return Unjudged.ROUNDS
     if not comparison.judgeable:
         return Unjudged.UNKNOWN_NOISE

@@ -46,6 +46,27 @@ class ClockRatios:
     logs: Mapping[NoiseGroup, RoundLogs[Cell]]   # by round; from three sessions on, by session
     noises: Mapping[NoiseGroup, Noise]
     check: AACheck
+    aa_errors: Mapping[NoiseGroup, Sequence[tuple[int, float]]]   # workers of each A/A arm, and its error as a share
+
+    def ratio(self, group: NoiseGroup, baseline: Cell, sample: Cell) -> Ratio | None:
+        """Return the estimated ratio of two cells of a group, None if they share no round."""
+        logs = self.logs.get(group)
+        if logs is None or not logs.difference(baseline, sample):
+            return None
+        error = self.error(group, max(baseline.workers, sample.workers))
+        return replace(compare(logs, self.noises[group], baseline, sample), aa_error=error or 0.0)
+
+    def error(self, group: NoiseGroup, workers: int | None = None) -> float | None:
+        """Return the largest error of the A/A arms of a group, None if it has no arms.
+
+        Args:
+            group: The group of the comparison.
+            workers: The larger number of workers of its two sides; for 1, only arms with one worker count if there are
+                any.
+        """
+        errors = self.aa_errors.get(group, ())
+        single = [error for count, error in errors if count == workers == 1]
+        return max(single or [error for _, error in errors], default=None)
 
 
 class Ratios:
@@ -65,7 +86,6 @@ class Ratios:
         self._noise_by = tuple(noise_by)
         self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
-        self._errors: dict[tuple[NoiseGroup, Clock, bool], float | None] = {}
         self._rounds: dict[Clock, Mapping[NoiseGroup, RoundLogs[Cell]]] = {}
         self._of_sessions: dict[Clock, Mapping[int, ClockRatios]] = {}
 
@@ -77,7 +97,7 @@ class Ratios:
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons, self._noise_by)
-        other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
+        other.wall, other.cpu = self.wall, self.cpu
         other._rounds, other._of_sessions = self._rounds, self._of_sessions
         return other
 
@@ -134,11 +154,9 @@ class Ratios:
 
     def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
         """Return the speed-up in each session by itself, empty if the run has one session."""
-        group, found = self.group(sample), {}
+        found = {}
         for session, numbers in self._by_session(clock).items() if self.sessions > 1 else ():
-            logs = numbers.logs.get(group)
-            if logs is not None and logs.difference(baseline, sample):
-                ratio = compare(logs, numbers.noises[group], baseline, sample)
+            if (ratio := numbers.ratio(self.group(sample), baseline, sample)) is not None:
                 found[session] = conclude(ratio, numbers.check, self.confidence, clock=clock_text(clock))
         return found
 
@@ -147,12 +165,7 @@ class Ratios:
 
         `compare` derives the interval and the verdict from it.
         """
-        group, numbers = self.group(sample), self.by(clock)
-        logs = numbers.logs.get(group)
-        if logs is None or not logs.difference(baseline, sample):
-            return None
-        error = self.error(group, clock, max(baseline.workers, sample.workers))
-        return replace(compare(logs, numbers.noises[group], baseline, sample), aa_error=error or 0.0)
+        return self.by(clock).ratio(self.group(sample), baseline, sample)
 
     def level(self, cell: Cell, clock: Clock) -> RunLevel:
         """Return the level of a cell that has numbers, to compare it with that in another run."""
@@ -187,16 +200,16 @@ class Ratios:
         return (*found.leaders, self._concluded(found, *found.leaders, "wall"))
 
     def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | None:
-        """Return the ratio by wall time, None if the two share too few rounds for any claim."""
+        """Return the ratio by wall time, None if the two share too few rounds, or sessions, for any claim."""
         ratio = self.ratio(baseline, sample)
-        return None if ratio is None or len(self._shared_rounds(baseline, sample, "wall")) < MIN_ROUNDS else ratio
+        return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
 
     def floors(self, group: NoiseGroup) -> Floors:
         """Return the largest expected differences between two measurements of a cell of a group."""
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
-            wall_error=self.error(group, "wall"), cpu_error=self.error(group, "cpu"),
+            wall_error=self.wall.error(group), cpu_error=self.cpu.error(group),
         )
 
     def by(self, clock: Clock) -> ClockRatios:
@@ -209,7 +222,7 @@ class Ratios:
         rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
         if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.usual.floor(rounds)):
             return None
-        error = self.error(group, clock, workers)
+        error = numbers.error(group, workers)
         bound = max(bound, error or 0.0)
         floors = [*self._compared_floors(group, clock, workers)] or [bound]
         return NoiseFloor(error=error, bound=bound, rounds=rounds, smallest=min(floors), largest=max(floors))
@@ -233,26 +246,6 @@ class Ratios:
                 ratio = None if baseline == cell else self.ratio(baseline, cell, clock)
                 if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
                     yield ratio.floor
-
-    def error(self, group: NoiseGroup, clock: Clock, workers: int | None = None) -> float | None:
-        """Return the largest error of the A/A arms of a group, None if it has no arms.
-
-        Args:
-            group: The group of the comparison.
-            clock: The clock of the comparison.
-            workers: The larger number of workers of its two sides; for 1, only arms with one worker count if there are
-                any.
-        """
-        key = (group, clock, workers == 1)
-        if group not in self.by(clock).logs:   # nothing was measured
-            return None
-        if key not in self._errors:
-            arms = [pair for pair in self.index.aa_pairs() if self.group(pair[0]) == group]
-            single = [arm for arm in arms if arm[0].workers == 1]
-            numbers, used = self.by(clock), single if workers == 1 and single else arms
-            ratios = compare_pairs(numbers.logs[group], numbers.noises[group], used)
-            self._errors[key] = max((expm1(abs(each.center)) for each in ratios.values()), default=None)
-        return self._errors[key]
 
     def rounds(self, clock: Clock) -> Mapping[NoiseGroup, RoundLogs[Cell]]:
         """Return the logs of each group by round, those of all sessions."""
@@ -292,17 +285,17 @@ class Ratios:
         return split
 
     def _numbers(self, logs: Mapping[NoiseGroup, RoundLogs[Cell]], *, shared_rounds: bool = False) -> ClockRatios:
-        aa_pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
-        for cell, again in self.index.aa_pairs():
-            group = self.group(cell)
-            if group in logs and {cell, again} <= logs[group].levels.keys():
-                aa_pairs[group].append((cell, again))
+        aa_pairs = {group: [pair for pair in self.index.aa_pairs() if self.group(pair[0]) == group] for group in logs}
         cells = [cell for each in logs.values() for cell in each.levels]
         noises, check = checked_noise(
             logs, aa_pairs, shared_rounds=shared_rounds,
             classes={cell: ArmClass(workers=cell.workers > 1, build=cell.build) for cell in cells},
             treatments={cell: _treatment(cell) for cell in cells})
-        return ClockRatios(logs=logs, noises=noises, check=check)
+        aa_errors = {
+            group: [(cell.workers, expm1(abs(ratio.center)))
+                    for (cell, _), ratio in compare_pairs(logs[group], noises[group], pairs).items()]
+            for group, pairs in aa_pairs.items()}
+        return ClockRatios(logs=logs, noises=noises, check=check, aa_errors=aa_errors)
 
 
 def _treatment(cell: Cell) -> tuple[str, str, int]:
