@@ -18,7 +18,7 @@ from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import describe_error
 from gilscope.toolkit.measure.child.user_code import shown
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report import json_, sarif, text
 from gilscope.toolkit.race.report.model import Race, RaceReport
 from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.records import from_plain
@@ -131,17 +131,12 @@ def test_races_as_text(hostile, color):
 
 
 @ALL
-def test_races_as_workflow_commands(hostile):
-    rendered = github.render(report_of(hostile), notes=True)
-    levels = ["error", "warning", "notice", "warning", "warning", "warning", "warning"]
-    assert not is_safe(rendered, commands=[f"::{level} " for level in levels])
-    commands = [re.fullmatch("::([a-z]+) (.*?)::(.*)", line) for line in rendered.split("\n")]   # as they are read
-    assert [each[1] for each in commands] == levels
-    for each in commands:
-        assert [pair.partition("=")[0] for pair in each[2].split(",")] in (["file", "line", "title"], ["title"])
-        assert not {*decoded(each[3])} & {*UNSEEN}
-    named = [pair for each in commands for pair in each[2].split(",") if pair.startswith("file=")]
-    assert squeezed(decoded(named[0].removeprefix("file="))) == squeezed(text.shown(hostile))
+def test_workflow_commands(hostile):
+    shown = escaping.visible(hostile)
+    command = f"::error file={escaping.in_command_property(shown)},line=1::{escaping.in_command(shown)}"
+    assert not is_safe(command, commands=["::error "])
+    file, said = re.fullmatch("::error file=([^,:]*),line=1::(.*)", command).groups()   # as they are read
+    assert decoded(file) == decoded(said)
 
 
 def decoded(value):

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report import json_, sarif, text
 from gilscope.toolkit.race.report.model import CheckGap, Frame, SharedVariable
 from gilscope.toolkit.race.report.sentences import RULES
 from gilscope.toolkit.race.terms import GapReason, RaceKind
 from tests.conformance.builds import ROOT
-from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
+from tests.race.fakes.report import CHECK, HIDDEN, make_race, make_report
 from tests.report.test_as_json import closed
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -135,37 +135,12 @@ def test_sarif_is_what_the_standard_asks_for():
         HIDDEN.reason]
 
 
-def test_github():
-    check("race.github", github.render(make_report(), notes=True))
-
-
-def test_github_escapes_what_would_end_a_command():
-    odd = make_race(variable="d['a,b:c%\n']", second=make_access(path="/home/ann/bank/a,b.py"))
-    report = make_report(races=(odd,), lost=(), unused_suppressions=(), unexplained_suppressions=())
-    [line] = github.render(report).split("\n")
-    assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25\\n']::")
-
-
-def test_github_warns_of_doubts():
-    report = make_report(races=(), doubts=(make_race(severity="doubt"),), lost=(), unused_suppressions=(),
-                         unexplained_suppressions=())
-    [line] = github.render(report).split("\n")
-    assert line.startswith("::warning file=bank.py,line=14,title=lost update on Account.balance")
-
-
-def test_github_has_nothing_to_say_of_a_clean_run():
-    report = make_report(races=(), lost=(), unused_suppressions=(), unexplained_suppressions=())
-    assert github.render(report) == ""
-    assert github.render(report, notes=True).startswith("::notice ")
-    assert FLAG.variable in github.render(report, notes=True)
-
-
 def test_an_incomplete_check_says_so_in_every_form_and_never_that_there_is_no_race():
     gaps = (CheckGap(process="process 4711", reason=GapReason.DEATHS, count=12),
             CheckGap(process="process 4712", reason=GapReason.THREADS, count=4096))
     report = make_report(races=(), notes=(), lost=(), gaps=gaps)
     assert read_back(report) == report
-    for form in (text, github, sarif):
+    for form in (text, sarif):
         shown = form.render(report)
         assert "accesses to 12 objects were forgotten" in shown
         assert "no race" not in shown.lower()

@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.report import gather, github, json_, sarif, sentences, text
+from gilscope.toolkit.race.report import gather, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
@@ -173,7 +173,7 @@ def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(
                 file.write_text("\n".join(map(json.dumps, changed)) + "\n")
                 report = program.report()
                 try:
-                    json_.render(report), text.render(report), sarif.render(report), github.render(report)
+                    json_.render(report), text.render(report), sarif.render(report)
                 except (TypeError, ValueError, LookupError, AttributeError) as error:
                     wrong.append(f"{path} {str(value)[:9]}: {error!r}")
                 if not report.races and not report.notes and not report.lost and path[-1] != "severity":

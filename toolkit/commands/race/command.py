@@ -15,7 +15,7 @@ from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
 from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec
 from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find, whole
-from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
+from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ def _add_formats(add: Any) -> None:
 
     for each in RACE_FORMATS:
         option = f"--{each.name}"
-        if each.kind == FLAG:
-            add(option, action="store_true", help=each.help)
-        elif each.kind == IN_PLACE:
+        if each.kind == IN_PLACE:
             add(option, action=ProgramFileOption, suffix=f".{each.name}", help=each.help)
         else:
             add(option, metavar="FILE", type=output_file, help=each.help)
@@ -136,7 +134,7 @@ class RaceOptions:
         self.confirm = 0
         self.run = run
         for each in RACE_FORMATS:
-            setattr(self, each.name, each.default)
+            setattr(self, each.name, None)
 
 
 class NoSettings:

@@ -18,7 +18,7 @@ from gilscope.toolkit.race.program.start import (
 )
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
-from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
+from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS
 from gilscope.toolkit.race.report.gather import load
 
 if TYPE_CHECKING:
@@ -73,20 +73,15 @@ def _write(args: Namespace, report: RaceReport, checked: CheckedFiles) -> int:
     requested = [(form, value) for form in RACE_FORMATS if (value := getattr(args, form.name))]
     in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
     for form in in_place:
-        put_stderr(form.render(report, notes=args.notes))
+        put_stderr(form.render(report))
     if not in_place and _is_worth_saying(args, report, checked):
         color = not args.no_color and text.wants_colour(sys.stderr)
         put_stderr(text.render(without_pytest(report), color=color, notes=args.notes, stacks=args.stacks,
                                checked=checked))
     unsaved = 0
     for form, value in requested:
-        if form in in_place:
-            continue
-        written = form.render(report, notes=args.notes)
-        if form.kind != FLAG:
-            unsaved = saved(value, written) or unsaved
-        elif written:
-            put_stderr(written)
+        if form not in in_place:
+            unsaved = saved(value, form.render(report)) or unsaved
     return unsaved
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import RaceReport
 
 FILE = "file"           # --NAME FILE: written beside the text
-FLAG = "flag"           # --NAME: printed on standard error, after the text
 IN_PLACE = "in place"   # --NAME [FILE]: without FILE, printed on standard error in place of the text
 _HERE = "gilscope.toolkit.race.report."
 
@@ -23,32 +22,24 @@ class RaceFormat:
 
     Attributes:
         name: The option without its dashes.
-        kind: FILE, FLAG or IN_PLACE.
+        kind: FILE or IN_PLACE.
         help: The option's text in --help.
         module: The module that renders it.
-        takes_notes: True if `render` takes `notes`, which is True for --notes.
     """
 
-    __slots__ = ("help", "kind", "module", "name", "takes_notes")
+    __slots__ = ("help", "kind", "module", "name")
 
-    def __init__(self, name: str, kind: str, help: str, *, module: str, takes_notes: bool = False) -> None:  # noqa: A002  argparse's word
+    def __init__(self, name: str, kind: str, help: str, *, module: str) -> None:  # noqa: A002  argparse's word
         self.name = name
         self.kind = kind
         self.help = help
         self.module = module
-        self.takes_notes = takes_notes
 
-    @property
-    def default(self) -> bool | None:
-        """The option's value when it is not given."""
-        return False if self.kind == FLAG else None
-
-    def render(self, report: RaceReport, *, notes: bool) -> str:
-        """Return the report in this form; "" if there is nothing to write."""
+    def render(self, report: RaceReport) -> str:
+        """Return the report in this form."""
         from importlib import import_module
 
-        render = import_module(self.module).render
-        return str(render(report, notes=notes) if self.takes_notes else render(report))
+        return str(import_module(self.module).render(report))
 
 
 RACE_FORMATS = (
@@ -56,6 +47,4 @@ RACE_FORMATS = (
                "in place of the text). Use it in scripts.", module=_HERE + "json_"),
     RaceFormat("sarif", FILE, "Also write the report as SARIF to FILE. Use it for code scanning services.",
                module=_HERE + "sarif"),
-    RaceFormat("github", FLAG, "Also print GitHub annotations on standard error. Use it in GitHub Actions, which shows "
-               "the races beside the lines of a pull request.", module=_HERE + "github", takes_notes=True),
 )
