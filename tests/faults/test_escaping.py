@@ -54,8 +54,7 @@ def document_of(words):
 
 def report_of(words):
     report = filled(RaceReport, words, CLOSED)
-    return replace(report, doubts=tuple(replace(each, severity="doubt") for each in report.doubts),
-                   notes=tuple(replace(each, severity="note") for each in report.notes))
+    return replace(report, notes=tuple(replace(each, severity="note") for each in report.notes))
 
 
 def test_every_character_that_does_not_show_is_escaped():

@@ -332,7 +332,6 @@ class RaceFact:
     places: tuple[Place, ...] = ()   # of all sides; empty: that of file and line
     repair: str = ""             # in the race checker's words
     own: bool = True             # `file` is the project's
-    doubt: str = ""              # why its order is not known: a lock of C that is not watched was held; "": a race
 
     @property
     def place(self) -> Place:
@@ -347,8 +346,6 @@ class RaceFact:
     @property
     def what(self) -> str:
         """Return the name of the race, its variable and its places."""
-        if self.doubt:
-            return f"{self.kind} on {self.variable} or not ({self.where})"
         name = "atomicity violation" if self.violation else "data race"
         return f"{name} on {self.variable} ({self.kind}, {self.where})"
 

@@ -142,6 +142,4 @@ class CoreUnavailableError(Exception):
 
 
 UNKNOWN_LOCKS = 0      # stands for the uids of the locks that an access held, where there are too many sets of locks
-# In the uid of a foreign lock, one of an extension type: it may be a lock or not, so it is held but orders nothing.
-FOREIGN_LOCK = 1 << 31
 NO_VALUE = NoValue()   # stands for a value that is not known

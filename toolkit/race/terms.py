@@ -77,7 +77,6 @@ class Severity(StrEnum):
 
     RACE = "race"
     VIOLATION = "atomicity violation"
-    DOUBT = "doubt"                    # a foreign lock was held that may have ordered the two
     SUPPRESSED = "suppressed"          # in records only: a report keeps suppressed races in a list of their own
     NOTE = "note"
 

@@ -149,17 +149,6 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
         "a.py:3, a.py:9: hold _lock around the check and the act together (_cache: check-then-act)")
 
 
-def test_race_under_a_lock_of_c_leaves_open_whether_it_is_one():
-    doubt = RaceFact(kind="lost update", variable="Cache.hits", file="a.py", line=3, confirmed=False,
-                     doubt="The order is not known: both hold Cache.lock, a lock of C that is not watched.")
-    evaluation = concluded(found(), races=replace(CLEAN, found=(doubt,)))
-    (conclusion, *_), (fact,) = evaluation.conclusions, [each for each in evaluation.facts if each.code == "race.doubt"]
-    assert conclusion.word is Verdict.INCONCLUSIVE
-    assert fact.text == ("lost update on Cache.hits or not (a.py:3): the order is not known: both hold Cache.lock, a "
-                         "lock of C that is not watched")
-    assert not any(each.code.startswith("race.") for each in evaluation.facts if each is not fact)
-
-
 @pytest.mark.parametrize(("failed", "word"), [(0, Verdict.INCONCLUSIVE), (1, Verdict.READY)])
 def test_tests_that_fail_in_threads_and_pass_alone_are_not_ready(failed, word):
     look = replace(LOOK, of="tests at once", workers=4, failing=("test_a.py::test_b",))

@@ -89,7 +89,7 @@ def test_confirmed_race_says_so(tmp_path, monkeypatch):
 ])
 def test_incomplete_check_without_a_race_is_no_answer(tmp_path, monkeypatch, limit, said):
     golden = json_.read((ROOT / "tests/golden/race.json").read_text())
-    given = replace(golden, **{"races": (), "doubts": (), "lost": (), **limit})
+    given = replace(golden, **{"races": (), "lost": (), **limit})
 
     def run_once(command, *_, **__):
         told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))

@@ -5,7 +5,6 @@ The second half is about containers, whose structure is a location of its own.
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.core import FOREIGN_LOCK
 from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.model import handoff, spans
 
@@ -93,7 +92,7 @@ def polled(touch: Operation) -> None:
 def _publish(touch: Operation, location: Location) -> None:
     flags = touch.site.flags
     by = (BY_POLLS if flags & CONSTANT else 0) | (BY_ALL if flags & (RECHECKED | MEMO) else 0)
-    location.by = by | (BY_FRESH if any(not uid & FOREIGN_LOCK for uid in touch.locks) else 0)
+    location.by = by | (BY_FRESH if touch.locks else 0)
     location.published = None
     if location.by:
         location.published = touch.state.moment()

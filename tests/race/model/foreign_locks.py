@@ -1,11 +1,10 @@
-"""Foreign locks: context managers and acquire/release pairs of extension types, which are held but order nothing."""
+"""Foreign locks: context managers and acquire/release pairs of extension types, which count as locks."""
 
 from __future__ import annotations
 
 import sys
 from sys import _getframe
 
-from gilscope.toolkit.race.core import FOREIGN_LOCK
 from gilscope.toolkit.race.effects import LOCK_PAIRS
 from tests.race.model.object_kinds import MISSING, holder, lookup
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from tests.race.model.locks import LockTracker
     from tests.race.model.monitor import Monitor
+    from tests.race.model.state import VectorClock
     from tests.race.model.threads import ThreadState
 
 PARTNERS = {"__enter__": "__exit__", **LOCK_PAIRS, **{last: first for first, last in LOCK_PAIRS.items()}}
@@ -47,13 +47,22 @@ def _special(lock: object, name: str) -> Callable[..., Any]:
     return method
 
 
+class ForeignLockState:
+    """A foreign lock, which must not die: its number, and the vector clock of its releases."""
+
+    def __init__(self, lock: object, uid: int) -> None:
+        self.lock = lock
+        self.uid = uid
+        self.clock: VectorClock | None = None
+
+
 class ForeignLockTable:
     """The foreign locks that threads of one core hold."""
 
     def __init__(self, holding: LockTracker, monitor: Monitor) -> None:
         self._holding = holding
         self._monitor = monitor
-        self._uids: dict[int, tuple[int, object]] = {}     # id -> uid, and the lock, which must not die
+        self._known: dict[int, ForeignLockState] = {}      # by id
         self._held: dict[tuple[int, int], list[tuple[int, int]]] = {}    # thread's uid, lock's -> its holds
 
     def acquired(self, lock: object, frame: FrameType) -> None:
@@ -61,39 +70,44 @@ class ForeignLockTable:
         def action(state: ThreadState) -> None:
             if state.muted or state.quiet:
                 return
-            uid = self._uid(lock, frame)
-            holds = self._held.setdefault((state.uid, uid), [])
+            known = self._state(lock, frame)
+            holds = self._held.setdefault((state.uid, known.uid), [])
             if not holds:
-                state.held.append((uid, self._holding.next_serial()))
+                state.held.append((known.uid, self._holding.next_serial()))
+                if known.clock is not None:
+                    state.join_order(known.clock)
             holds.append(state.held[-1])
 
         self._monitor.change(action)
 
-    def releasing(self, lock: object) -> bool:
+    def releasing(self, lock: object, frame: FrameType) -> bool:
         """Note that the lock is about to be released once; return True if this thread held it."""
         held = False
 
         def action(state: ThreadState) -> None:
             nonlocal held
-            uid = self._uids.get(id(lock), (0, None))[0]
-            holds = self._held.get((state.uid, uid))
+            known = self._state(lock, frame)
+            holds = self._held.get((state.uid, known.uid))
+            held = bool(holds)
             if holds:
-                held = True
                 holds.pop()
-                if not holds:
-                    state.held = [hold for hold in state.held if hold[0] != uid]
-                return
-            for other in self._monitor.threads.live() if not state.muted else ():
-                self._held.pop((other.uid, uid), None)
-                other.held = [hold for hold in other.held if hold[0] != uid]
+                if holds:
+                    return
+            for other in [state] if held else self._monitor.threads.live():   # another thread's holding ends
+                self._held.pop((other.uid, known.uid), None)
+                other.held = [hold for hold in other.held if hold[0] != known.uid]
+            if not (state.muted or state.quiet):
+                now = state.moment()
+                state.time += 1
+                known.clock = now if known.clock is None else known.clock.union(now)
 
         self._monitor.change(action)
         return held
 
-    def _uid(self, lock: object, frame: FrameType) -> int:
-        if id(lock) not in self._uids:
-            self._uids[id(lock)] = self._holding.name_foreign(lock, frame) | FOREIGN_LOCK, lock
-        return self._uids[id(lock)][0]
+    def _state(self, lock: object, frame: FrameType) -> ForeignLockState:
+        if id(lock) not in self._known:
+            self._known[id(lock)] = ForeignLockState(lock, self._holding.name_foreign(lock, frame))
+        return self._known[id(lock)]
 
 
 def op(holding: LockTracker, monitor: Monitor) -> Callable[..., Any]:
@@ -121,14 +135,14 @@ class ForeignLock:
         return value
 
     def __exit__(self, *error: object) -> Any:
-        self._table.releasing(self._lock)
+        self._table.releasing(self._lock, _getframe(1))
         return _special(self._lock, "__exit__")(*error)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._lock, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            held = name not in LOCK_PAIRS and self._table.releasing(self._lock)
+            held = name not in LOCK_PAIRS and self._table.releasing(self._lock, _getframe(1))
             try:
                 result = method(*args, **kwargs)
             except BaseException:

@@ -7,7 +7,6 @@ from _weakref import ref
 from itertools import starmap
 from sys import _getframe, modules
 
-from gilscope.toolkit.race.core import FOREIGN_LOCK
 from tests.race.model.object_kinds import descends
 
 TYPE_CHECKING = False
@@ -101,7 +100,7 @@ class LockTracker:
 
     def origin(self, uid: int) -> tuple[tuple[Place, ...], object | None]:
         """Return the stack of a lock's first acquisition, and the lock if it still exists."""
-        context, lock = self._origins.get(uid & ~FOREIGN_LOCK, (0, None))
+        context, lock = self._origins.get(uid, (0, None))
         return self._monitor.contexts.places(context), lock and lock()
 
     def next_serial(self) -> int:

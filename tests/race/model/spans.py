@@ -194,9 +194,9 @@ def _apart(locks: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 
 def _in_conflict(touch: Operation, other: AccessRecord, access: AccessRecord) -> bool:
-    """Return True if this pair is already reported as unordered, and for sure: no foreign lock was held at both."""
+    """Return True if this pair is already reported as unordered."""
     return (other.kind == WRITE and access.kind == WRITE
-            and not touch.state.sees(other.slot, other.time) and _apart(other.locks, access.locks))
+            and not touch.state.sees(other.slot, other.time))
 
 
 def _keep[Key, Record](records: dict[Key, Record], key: Key, record: Record) -> None:

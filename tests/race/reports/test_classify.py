@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
+from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.fakes.program import Program
 
@@ -30,7 +30,7 @@ def verdict(program, first, second, owner=None, part="attr", key="value", sort="
     program.tell(first, second, Owner() if owner is None else owner, part, key, sort, value)
     program.handler.finish()
     report = program.report()
-    [race] = (*report.races, *report.doubts, *report.notes)
+    [race] = (*report.races, *report.notes)
     return race.kind, race.severity, race.rule
 
 
@@ -77,45 +77,12 @@ def test_kind_of_an_order_conflict(counter, first, second, kind):
     assert counter.report().races[0].kind == kind
 
 
-FOREIGN = FOREIGN_LOCK | 7
-
-
-@pytest.mark.parametrize(("first", "second", "severity"), [
-    ((FOREIGN,), (FOREIGN,), "doubt"),
-    ((1, FOREIGN), (FOREIGN, 2), "doubt"),
-    ((FOREIGN,), (FOREIGN + 1,), "race"),
-    ((FOREIGN,), (), "race"),
-    ((FOREIGN,), (1,), "race"),
-])
-def test_a_foreign_lock_at_both_places_makes_a_doubt(counter, first, second, severity):
-    assert verdict(counter, ("add", K.WRITE, {"locks": first}), ("add", K.WRITE, {"locks": second})) == (
-        "lost update", severity, None)
-
-
-@pytest.mark.parametrize(("other", "words"), [
-    ("store", "both hold a lock, a lock of C"), ("outer", "it depends on a lock, a lock of C")])
-def test_a_doubt_says_whether_both_sides_hold_the_foreign_lock(double, other, words):
-    held = {"locks": (FOREIGN,)}
-    double.tell(("store", K.WRITE, held), (other, K.WRITE, held) if other == "store" else (other, K.READ),
-                Owner(value=3), "attr", "value")
-    double.handler.finish()
-    [doubt] = double.report().doubts
-    assert doubt.pattern == f"The order is not known: {words} that is not watched."
-
-
-def test_a_race_beside_a_doubt_at_the_same_places_counts(counter):
-    held = ("add", K.WRITE, {"locks": (FOREIGN,)})
-    counter.tell(held, held, Owner(), "attr", "value")
-    counter.tell(held, ("add", K.WRITE), Owner(), "attr", "value")
-    counter.handler.finish()
-    report = counter.report()
-    assert ([race.severity for race in report.races], report.doubts) == (["race"], ())
-
-
-def test_a_span_between_two_acquisitions_of_a_foreign_lock_is_wrong_in_any_case(counter):
-    first = ("after", K.WRITE, {"locks": (FOREIGN,), "span": "before"})
-    second = ("reset", K.WRITE, {"locks": (FOREIGN,)})
-    assert verdict(counter, first, second, sort="span") == ("lost update", "atomicity violation", None)
+def test_a_lock_that_both_hold_at_the_same_time_is_said_to_be_none(counter):
+    held = ("add", K.WRITE, {"locks": (7,)})
+    assert verdict(counter, held, held) == ("lost update", "race", None)
+    [race] = counter.report().races
+    assert race.missing == "Both hold a lock at the same time, so it excludes no other thread."
+    assert race.repair == "Hold one lock over jobs.py:4."
 
 
 def test_a_span_is_an_atomicity_violation(counter):
@@ -401,8 +368,6 @@ LOCKED = {"locks": (5,)}
     (("store", K.WRITE, LOCKED), ("outer", K.READ), "note"),
     (("store", K.WRITE, LOCKED), ("return", K.READ), "note"),
     (("store", K.WRITE, LOCKED), ("show", K.READ), "note"),
-    (("store", K.WRITE, {"locks": (FOREIGN,)}), ("outer", K.READ), "doubt"),     # who knows whether it is one
-    (("best", K.WRITE, {"locks": (FOREIGN,)}), ("show", K.READ), "race"),
     (("store", K.WRITE), ("outer", K.READ), "race"),                 # no lock
     (("unchecked", K.WRITE, LOCKED), ("only", K.READ), "race"),      # no second check
     (("best", K.WRITE, LOCKED), ("show", K.READ), "race"),           # one check, under the lock

@@ -75,7 +75,7 @@ def read_back(report):
     schema = json.loads((ROOT / "toolkit" / "report" / "schemas" / "race.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, closed(schema))
-    assert (document["schema"], document["tool"]) == ("gilscope/race/3", "gilscope race")
+    assert (document["schema"], document["tool"]) == ("gilscope/race/4", "gilscope race")
     return json_.read(json_.render(report))
 
 

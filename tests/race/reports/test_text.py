@@ -83,19 +83,6 @@ def test_items_of_one_container_are_one_variable_and_each_is_named():
     assert "\n  hits  service.py:16, 17, 18\n" in said
 
 
-def test_doubts_on_a_variable_stand_apart_from_its_races_and_have_no_repair():
-    races = web_race("hits", 16), web_race("orders", 23)
-    doubts = web_race("hits", 30, severity="doubt"), web_race("hits", 31, severity="doubt")
-    said = text.render(make_report(races=races, doubts=doubts, notes=(FLAG,)))
-    assert [line for line in said.splitlines() if line.startswith(("DATA RACE", "DOUBT", "NOTE"))] == [
-        "DATA RACE on hits: lost update", "DATA RACE on orders: lost update", "DOUBT on hits: lost update"]
-    assert "    lost update: write at service.py:31 in count, seen 12 times" in said
-    listed, _, _ = said.partition("\nRepairs\n")[2].partition("\n\n")
-    assert "service.py:16" in listed
-    assert "service.py:3" not in listed
-    assert ", 2 doubts, 1 note (--notes shows them)" in said
-
-
 def test_one_variable_needs_no_list():
     assert "Repairs" not in shown(web_race("hits", 18))
 

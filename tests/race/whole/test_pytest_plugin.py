@@ -197,24 +197,6 @@ def test_notes_are_shown_when_asked_for(tmp_path):
     assert (code, "Job.done" in shown) == (0, True)
 
 
-def test_doubt_is_shown_and_fails_no_test(tmp_path):
-    # The methods of the gate are builtins of other objects, as those of an extension type.
-    shown, code = run(tmp_path, """
-        GATE = type("Gate", (), {"__enter__": [].copy, "__exit__": "".format})()
-        def test_it():
-            account = Account()
-            def deposit():
-                with GATE:
-                    account.balance += 1
-            both(deposit)
-        """)
-    assert code == 0
-    section = shown.partition("= race checker =")[2].splitlines()
-    assert [line for line in section if line][1].startswith("gilscope race: checked ")
-    assert "DOUBT on Account.balance" in "\n".join(section)
-    assert "_pytest" not in shown
-
-
 # What a tool in C may do, so that the core loses sight of which objects die.
 BLINDED = """
     import ctypes

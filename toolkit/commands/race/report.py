@@ -89,9 +89,8 @@ def _is_worth_saying(args: Namespace, report: RaceReport, checked: CheckedFiles)
     """Return True if there is more to say than what was checked, or if that is to be said."""
     remarks = report.unused_suppressions or report.unexplained_suppressions
     limits = report.unrewritten or not report.is_complete
-    found = report.races or report.doubts
     return not args.quiet or checked.is_nothing or bool(
-        found or limits or remarks or args.shared or (args.notes and report.notes))
+        report.races or limits or remarks or args.shared or (args.notes and report.notes))
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:

@@ -41,10 +41,7 @@ def _race(race: RaceFact) -> Fact:
     effect, code = Effect.UNKNOWN, "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
     action = f"{race.where}: guard {race.variable} with a lock ({race.kind})"
-    if race.doubt:
-        code, also = "race.doubt", f": {race.doubt[0].lower()}{race.doubt[1:].rstrip('.')}"
-        action = f"{race.where}: say with `# race: ok WHY` that it excludes other threads, or use threading.Lock"
-    elif race.violation:
+    if race.violation:
         confirmed = ", confirmed" if race.confirmed else ""
         effect, code = Effect.CAUTION, "race.atomicity-violation"
         also = f"{confirmed}, it also happens with the GIL: fix it in any case"

@@ -111,11 +111,9 @@ enum WhereBit {
 
 typedef struct { uint64_t epoch; uint32_t where; } Access;
 
-#define FOREIGN_LOCK (UINT32_C(1) << 31)    /* in the uid of a foreign lock, as in toolkit/race/core.py */
 #define SET_UIDS 3
 typedef struct {            /* interned */
-    uint16_t n;             /* number of locks held, may exceed SET_UIDS */
-    uint16_t foreign;       /* of them, the foreign ones */
+    uint32_t n;             /* number of locks held, may exceed SET_UIDS */
     uint32_t uids[SET_UIDS];   /* innermost first */
     uint64_t bloom;         /* filter of all uids */
 } LockSet;

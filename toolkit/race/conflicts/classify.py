@@ -7,12 +7,11 @@ The decision is three tables, each read from top to bottom; the first row that h
 - `BENIGN_ORDERS` and `BENIGN_SPANS`: the patterns that make a conflict a *note*, which fails no program.
 
 A span whose accesses are all locked is an *atomicity violation*: each access is protected, the whole is not.  All else
-is a *race*, or a *doubt* if a foreign lock may prevent it.
+is a *race*.
 
 No benign pattern covers a flag that is set before what it announces, stores of different constants, a reference
 published twice, or a check whose act is not repeatable: those are reported.  The handler lets the core report a pair
-of sites again if its first conflict is a note or a doubt, since another value or another lock may make a later one a
-race.
+of sites again if its first conflict is a note, since another value or another lock may make a later one a race.
 """
 
 from __future__ import annotations
@@ -40,24 +39,7 @@ class Classification(NamedTuple):
 
 
 def classify(conflict: ConflictContext) -> Classification:
-    """Return the kind of a conflict, and whether it is a race, an atomicity violation, a doubt or a note.
-
-    A race is a doubt if it is none provided that foreign locks exclude other threads: one was held at both accesses, or
-    a benign pattern relies on one.
-    """
-    found = _classify(conflict)
-    first, second = conflict.first, conflict.second
-    if found.severity is Severity.NOTE or not (first.foreign or second.foreign):
-        return found
-    in_span = conflict.sort == "span"
-    ordered = not in_span and first.foreign & second.foreign
-    trusted = _classify(conflict._replace(first=first.trusting(), second=second.trusting()))
-    if ordered or trusted.severity is Severity.NOTE:
-        return Classification(found.kind, Severity.DOUBT)
-    return trusted if in_span else found
-
-
-def _classify(conflict: ConflictContext) -> Classification:
+    """Return the kind of a conflict, and whether it is a race, an atomicity violation or a note."""
     in_span = conflict.sort == "span"
     kind = next(kind for kind, _, holds in (SPAN_KINDS if in_span else ORDER_KINDS) if holds(conflict))
     if rule := _benign_pattern(conflict, kind):

@@ -34,11 +34,6 @@ class ConflictSide(NamedTuple):
     kind: AccessKind
     locks: frozenset[int]
     span: int = -1               # site number of the read that opened the span, -1 if there is no span
-    foreign: frozenset[int] = frozenset()    # locks of extension types, which may be no locks
-
-    def trusting(self) -> ConflictSide:
-        """Return the side as it is if foreign locks are locks."""
-        return self._replace(locks=self.locks | self.foreign, foreign=frozenset())
 
 
 class ConflictContext(NamedTuple):

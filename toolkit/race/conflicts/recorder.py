@@ -15,7 +15,7 @@ from gilscope.toolkit.race.conflicts.classify import classify
 from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide, SiteIndex, follows_act
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
 from gilscope.toolkit.race.conflicts.source_context import SourceFiles
-from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
+from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.spool import Spool
 from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Remedy, Severity
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WRITES = frozenset({AccessKind.WRITE, AccessKind.ATOMIC, AccessKind.GROW, AccessKind.SHRINK, AccessKind.RESHAPE})
 REPORTS_OF_RACES = 8       # variables that one pair of sites may be reported for
-REPORTS_OF_NOTES = 32      # benign or doubtful conflicts after which the pair counts as that
+REPORTS_OF_NOTES = 32      # benign conflicts after which the pair counts as that
 STEPS = 400           # frames to search for the one that accesses
 OPTIMIZED = 1         # CO_OPTIMIZED: a function's frame
 RUNPY = "<frozen runpy>"
@@ -95,7 +95,7 @@ class Recorder:
             self._written[entry] = severity      # threads that get here together each write it; the report merges them
             self._spool.write(record)
         self._pairs.setdefault((first.number, second.number), entry)
-        if severity in {Severity.NOTE, Severity.DOUBT}:
+        if severity is Severity.NOTE:
             return REPORTS_OF_NOTES
         one_variable = part == "cell" or is_module_dict(owner)
         return 1 if one_variable or suppressed else REPORTS_OF_RACES
@@ -149,9 +149,7 @@ class Recorder:
 
     def _side(self, access: RawAccess) -> ConflictSide:
         thread, number, kind, _, locks, span = access
-        foreign = frozenset(uid for uid in locks if uid & FOREIGN_LOCK)
-        own = frozenset(locks) - foreign
-        return ConflictSide(thread, number, all_sites[number], AccessKind(kind), own, span, foreign)
+        return ConflictSide(thread, number, all_sites[number], AccessKind(kind), frozenset(locks), span)
 
     def _context(self, conflict: Conflict, first: ConflictSide, second: ConflictSide,
                  frame: FrameType | None) -> ConflictContext:
@@ -176,7 +174,7 @@ class Recorder:
 
         if second.kind != AccessKind.WRITE or frame is None or second.site.flags & (Flag.AUGMENTED | Flag.MULTI):
             return NO_VALUE
-        if not second.locks | second.foreign and not second.site.flags & Flag.GUARD:
+        if not second.locks and not second.site.flags & Flag.GUARD:
             return NO_VALUE        # no benign pattern depends on it
         stored = self._sources.stored(second.site)
         return _lookup(frame, stored.id) if isinstance(stored, ast.Name) else NO_VALUE
@@ -186,8 +184,7 @@ class Recorder:
         location = (self._core.object_number(owner), part, safe_inspection.show(key))
         for side in sides:
             if side.kind in WRITES:
-                held = side.locks | side.foreign
-                self._locksets[location] = self._locksets.get(location, held) & held
+                self._locksets[location] = self._locksets.get(location, side.locks) & side.locks
         return self._locksets.get(location, frozenset())
 
     def _learn(self, classification: Classification, context: ConflictContext) -> None:

@@ -76,13 +76,13 @@ class RaceReporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show what was checked, doubts and notes, and the limits of the check itself."""
+        """Show what was checked, notes, and the limits of the check itself."""
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += limits(found)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        blocks = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]
+        blocks = [render_race(race, found.root) for race in (found.notes if wants_notes else ())]
         blocks += map(message, lines)
         if blocks:
             terminalreporter.section("race checker")

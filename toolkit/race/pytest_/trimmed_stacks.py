@@ -15,8 +15,7 @@ RUNNERS = {"_pytest", "pluggy", "pytest_run_parallel"}    # packages that call t
 
 def without_pytest(report: RaceReport) -> RaceReport:
     """Return the report with stacks that end where pytest calls the test."""
-    return replace(report, races=tuple(map(_race, report.races)), doubts=tuple(map(_race, report.doubts)),
-                   notes=tuple(map(_race, report.notes)))
+    return replace(report, races=tuple(map(_race, report.races)), notes=tuple(map(_race, report.notes)))
 
 
 def _race(race: Race) -> Race:

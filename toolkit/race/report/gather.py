@@ -84,7 +84,6 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
     return RaceReport(
         target=gathered.head.target, build=gathered.head.build, core=gathered.head.core, root=gathered.head.root,
         races=tuple(race for race in shown if race.severity in GRAVE),
-        doubts=tuple(race for race in shown if race.severity is Severity.DOUBT),
         notes=tuple(race for race in shown if race.severity is Severity.NOTE),
         suppressed=tuple(hidden),
         unused_suppressions=sentences.unused(
@@ -152,9 +151,9 @@ def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable])
     process, record = gathered.records[key]
     first, second = _access(record.first), _access(record.second)
     variable = variables.get(record.base, _Variable(Locksets([]), updated=False))
-    lock = sentences.missing_lock(variable.locks, first, second, process)
+    lock = sentences.missing_lock(variable.locks, first, second, process, unordered=record.sort == "order")
     remedy = None if variable.updated else record.remedy    # an atomic step for the check repairs no lost update
-    race = Race(
+    return Race(
         ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
         kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
@@ -164,10 +163,6 @@ def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable])
         repair=sentences.repair(record.kind, record.part, first, second, lock, remedy), remedy=remedy,
         reason=_reason(record),
     )
-    if record.severity is not Severity.DOUBT:
-        return race
-    return replace(race, pattern=sentences.unknown_order(first, second), repair=sentences.REPAIR_OF_DOUBT,
-                   missing=sentences.course_of_doubt(record.kind, record.part, first, second))
 
 
 def _variables(gathered: _Gathered) -> dict[str, _Variable]:
@@ -226,21 +221,13 @@ def _place_order(race: Race) -> tuple[Any, ...]:
 
 
 def _without_shadows(races: list[Race]) -> list[Race]:
-    """Return the races without doubts and notes whose places and variable have a graver report in the same run."""
+    """Return the races without notes whose places and variable have a race in the same run."""
     def places_and_variable(race: Race) -> tuple[Any, ...]:
         places = frozenset((side.place.path, side.place.line) for side in (race.first, race.second))
         return race.section, race.base, places
 
-    gravest: dict[tuple[Any, ...], int] = {}
-    for race in races:
-        where, rank = places_and_variable(race), _class_rank(race)
-        gravest[where] = min(gravest.get(where, rank), rank)
-    return [race for race in races if _class_rank(race) == gravest[places_and_variable(race)]]
-
-
-def _class_rank(race: Race) -> int:
-    """Return 0 for races and violations, 1 for doubts, 2 for notes."""
-    return 0 if race.severity in GRAVE else 1 if race.severity is Severity.DOUBT else 2
+    grave = {places_and_variable(race) for race in races if race.severity in GRAVE}
+    return [race for race in races if race.severity in GRAVE or places_and_variable(race) not in grave]
 
 
 def _suppress(races: Iterable[Race], suppressions: Sequence[Suppression],

@@ -126,7 +126,6 @@ class RaceReport:
     core: str
     root: str                                        # paths below it are shown relative to it
     races: tuple[Race, ...] = ()
-    doubts: tuple[Race, ...] = ()                    # races unless a foreign lock, held at both places, excludes others
     notes: tuple[Race, ...] = ()
     suppressed: tuple[Race, ...] = ()
     unused_suppressions: tuple[str, ...] = ()        # sentences

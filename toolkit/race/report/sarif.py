@@ -33,12 +33,12 @@ RULES = {
     RaceKind.ITERATION: ("iteration-during-change", "A container is changed while another thread iterates over it."),
     RaceKind.UNSYNCHRONISED: ("unsynchronised-access", "A read and a write, or two writes, that nothing orders."),
 }
-LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "warning", Severity.DOUBT: "note", Severity.NOTE: "note"}
+LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "warning", Severity.NOTE: "note"}
 
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return the report as a SARIF log with one run; suppressed races are in it as suppressed results."""
-    races = [*report.races, *report.doubts, *(report.notes if notes else ()), *report.suppressed]
+    races = [*report.races, *(report.notes if notes else ()), *report.suppressed]
     run: Json = {
         "tool": {"driver": {
             "name": "gilscope race", "semanticVersion": __version__, "rules": [_rule(kind) for kind in RULES],

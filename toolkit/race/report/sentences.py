@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.core import FOREIGN_LOCK
 from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy
 from gilscope.toolkit.units import counted, inflect
 
@@ -93,31 +92,16 @@ class LockAdvice(NamedTuple):
     lacking: tuple[Access, ...] = ()   # the accesses that did not hold it
 
 
-REPAIR_OF_DOUBT = ("None if it excludes other threads: say so with `# race: ok WHY`, or use threading.Lock, which is "
-                   "watched.")
-
-
-def unknown_order(first: Access, second: Access) -> str:
-    """Return the sentence on two accesses that a foreign lock may order."""
-    shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
-    foreign = [lock for lock in (*second.locks, *first.locks) if lock.uid & FOREIGN_LOCK]
-    both = next((lock.name for lock in foreign if lock.uid in shared), None)
-    held = f"both hold {both}" if both else f"it depends on {foreign[0].name}"
-    return f"The order is not known: {held}, a lock of C that is not watched."
-
-
-def course_of_doubt(kind: RaceKind, part: str, first: Access, second: Access) -> str:
-    """Return the sentence on what goes wrong if the foreign lock lets two threads in."""
-    course = _course(kind, part, first, second)
-    return f"If it lets two threads in at a time: {course[0].lower()}{course[1:]}"
-
-
-def missing_lock(found: Locksets, first: Access, second: Access, process: str) -> LockAdvice:
-    """Return a sentence about the locks at two accesses of one process."""
+def missing_lock(
+    found: Locksets, first: Access, second: Access, process: str, *, unordered: bool = False,
+) -> LockAdvice:
+    """Return a sentence about the locks at two accesses of one process, `unordered` or with a write in between."""
     both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
     shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
     if shared:
         name = next(lock.name for lock in first.locks if lock.uid in shared)
+        if unordered:     # by any lock: it is of an extension type
+            return LockAdvice(f"Both hold {name} at the same time, so it excludes no other thread.", None)
         return LockAdvice(f"Both hold {name}, but release it between the steps.", name)
     if both:
         # Either of them is held already: the repair is one lock in their place.

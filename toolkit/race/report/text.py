@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     Paint = Callable[[str, str], str]
 
-TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION", Severity.DOUBT: "DOUBT",
-          Severity.NOTE: "NOTE"}
-COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.DOUBT: "1;35", Severity.NOTE: "1;36",
+TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION", Severity.NOTE: "NOTE"}
+COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;36",
            "repair": "32", "dim": "2", "bold": "1"}
 WIDEST = 46      # of a place; the source line stands behind it
 MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
@@ -53,7 +52,7 @@ def render(
     """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
-    races = [*report.races, *report.doubts, *(report.notes if notes else ())]
+    races = [*report.races, *(report.notes if notes else ())]
     blocks = [_summary(report, checked, notes=notes, paint=paint)]
     if stacks:
         blocks += ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
@@ -86,7 +85,7 @@ def _painted(text: str, what: str) -> str:
 
 
 def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
-    """Return the races of each variable, its doubts and notes apart, in the order in which each comes first."""
+    """Return the races of each variable, its notes apart, in the order in which each comes first."""
     found: dict[tuple[str | None, str, str], list[Race]] = {}
     for race in races:
         apart = "" if race.severity in GRAVE else race.severity
@@ -278,8 +277,6 @@ def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, p
     variables = len({(race.section, race.base) for race in report.races})
     if variables < len(report.races):     # the blocks are by variable
         counts[-1] += f" on {counted(variables, 'variable')}"
-    if report.doubts:
-        counts.append(counted(len(report.doubts), Severity.DOUBT))
     if report.notes:
         counts.append(counted(len(report.notes), Severity.NOTE) + ("" if notes else " (--notes shows them)"))
     if report.suppressed:

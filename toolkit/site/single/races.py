@@ -29,7 +29,7 @@ def lines_of(path: str) -> Sequence[str]:
     return linecache.getlines(path)
 
 
-GROUPS = ("races", "doubts", "notes", "suppressed")
+GROUPS = ("races", "notes", "suppressed")
 
 
 def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str, Any]:

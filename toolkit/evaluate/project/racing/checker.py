@@ -112,7 +112,7 @@ def check(
     found = _checked(project, run_site, program, (), limit=limit, quiet=quiet)
     left = limit - (time.monotonic() - began)
     # The report is written after all confirming runs, and must not be lost if they take too long.
-    if isinstance(found, Missing) or not confirm or left < limit - left or all(race.doubt for race in found.found):
+    if isinstance(found, Missing) or not confirm or left < limit - left or not found.found:
         return found
     options = (f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s")
     again = _checked(project, run_site, program, options, limit=left, quiet=quiet)
@@ -186,19 +186,19 @@ def _variables(project: Project, run_site: RunSite, program: CheckedProgram, pla
 def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     """Merge the races of several runs: one for each variable in a file.
 
-    A single repair fixes all reports of a variable; its kind is the most severe one.  Confirmed races come first, then
-    those that exist with the GIL, and doubts come last.
+    A single repair fixes all reports of a variable; its kind is the most severe one.  Confirmed races come first, and
+    those that exist with the GIL last.
     """
-    kinds: dict[tuple[str, str, bool, bool], list[RaceFact]] = defaultdict(list)
+    kinds: dict[tuple[str, str, bool], list[RaceFact]] = defaultdict(list)
     for race in races:
-        kinds[race.variable, race.file, race.violation, bool(race.doubt)].append(race)
+        kinds[race.variable, race.file, race.violation].append(race)
     merged = []
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
         places = in_order(place for race in same for place in race.places or (race.place,))
         merged.append(replace(first, kind=min((race.kind for race in same), key=[*map(str, RaceKind)].index),
                               places=places if len(places) > 1 else ()))
-    return tuple(sorted(merged, key=lambda race: (bool(race.doubt), race.violation, not race.confirmed)))
+    return tuple(sorted(merged, key=lambda race: (race.violation, not race.confirmed)))
 
 
 def facts(
@@ -206,14 +206,13 @@ def facts(
 ) -> list[RaceFact]:
     """Return the races in a report, confirmed ones first, without those between files that `is_ignored` names."""
     found = []
-    for each in (*report.races, *report.doubts):
+    for each in report.races:
         first, second = _place(each.first.place, shown), _place(each.second.place, shown)
         if is_ignored(first.file, second.file):
             continue
         found.append(RaceFact(kind=each.kind, variable=each.base, file=first.file, line=first.line, own=first.own,
                               confirmed=each.confirmed is True, repair=each.repair,
-                              violation=each.severity is Severity.VIOLATION, places=(first, second),
-                              doubt=each.pattern if each.severity is Severity.DOUBT else ""))
+                              violation=each.severity is Severity.VIOLATION, places=(first, second)))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
 
 

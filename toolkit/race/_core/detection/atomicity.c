@@ -4,13 +4,11 @@
    exclusion but no order: the three could have happened in another order.  Edges of any other lock count as
    happens-before edges, since it may be part of hand-made synchronisation.  */
 
-/* True for two concurrent plain stores, which are reported as an order conflict instead.  If a foreign lock was held at
-   both, that conflict is a doubt, and a span with another acquisition in between is wrong in any case.  */
+/* True for two concurrent plain stores, which are reported as an order conflict instead.  */
 static bool
 reported_as_order(const Touch *touch, Access other, uint32_t kind)
 {
-    return kind == WRITE && where_at(other.where)->kind == WRITE && !sees(touch->thread, other.epoch)
-        && !share_lock(where_at(other.where)->locks, touch->locks);
+    return kind == WRITE && where_at(other.where)->kind == WRITE && !sees(touch->thread, other.epoch);
 }
 
 static bool

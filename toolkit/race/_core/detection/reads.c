@@ -51,7 +51,7 @@ static inline int
 published_by(uint32_t flags, uint32_t locks)
 {
     return (flags & CONSTANT && !(flags & INIT) ? BY_POLLS : 0) | (flags & (RECHECKED | MEMO) ? BY_ALL : 0)
-        | (has_own_lock(locks) ? BY_FRESH : 0);
+        | (locks != 0 ? BY_FRESH : 0);
 }
 
 static int

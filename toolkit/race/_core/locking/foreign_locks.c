@@ -1,7 +1,7 @@
 /* Op `locking`: foreign locks, context managers and acquire/release pairs of extension types.
 
-   What an extension type does is not known: it may be a lock, a transaction, or nothing that orders threads.  So it is
-   held as a lock is, and adds no edges: the conflict handler reports a conflict under it as a doubt.
+   What an extension type does is not known: it may be a lock, a transaction, or nothing that orders threads.  It counts
+   as a lock that its thread may acquire again.
 
    The op returns the object itself, unless it is foreign: then a stand-in that calls its methods.  */
 
@@ -111,36 +111,22 @@ is_foreign_lock(Thread *thread, PyObject *object, PyObject *name)
 static void
 foreign_acquired(Thread *thread, PyObject *lock)
 {
-    if (!locks_matter(thread)) {
-        return;
-    }
-    int at = held_find(thread, lock);
-    if (at >= 0) {
-        thread->held[at].count++;
-        return;
-    }
-    held_add(thread, lock, lock_record(thread, lock, FOREIGN_LOCK), 1);
+    lock_acquired(thread, lock, true, 1);
+}
+
+static bool
+may_be_locked(PyObject *Py_UNUSED(lock))
+{
+    return true;
 }
 
 /* Call it before the lock is released once; return true if this thread held it.  */
 static bool
 foreign_releasing(Thread *thread, PyObject *lock)
 {
-    if (core.dead) {
-        return false;
-    }
-    int at = held_find(thread, lock);
-    if (at < 0) {           /* it may be held by another thread, whose holding ends */
-        Record *record = record_of(thread, lock, false);
-        if (record != NULL && record->sync != NULL && locks_matter(thread)) {
-            atomic_fetch_add_explicit(&record->sync->strayed, 1, memory_order_relaxed);
-        }
-        return false;
-    }
-    if (--thread->held[at].count == 0) {
-        held_remove(thread, at);
-    }
-    return true;
+    bool held = held_find(thread, lock) >= 0;
+    lock_releasing(thread, lock, false, may_be_locked);
+    return held;
 }
 
 /* ---- the stand-in ------------------------------------------------------------------------------------------------ */

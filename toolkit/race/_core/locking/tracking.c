@@ -18,12 +18,12 @@ is_life_lock(void)
 #endif
 }
 
-/* Give the lock its uid; `mark` is FOREIGN_LOCK or 0.  */
+/* Give the lock its uid.  */
 static void
-lock_baptize(Record *record, PyObject *lock, uint32_t mark)
+lock_baptize(Record *record, PyObject *lock)
 {
     Sync *sync = record->sync;
-    bool ignored = mark == 0 && is_life_lock();
+    bool ignored = is_life_lock();
     uint32_t context = atomic_load(&core.started) ? context_now(0) : 0;
     PyObject *ref = NULL;
 #if LOCKS_NEED_REFS
@@ -33,7 +33,7 @@ lock_baptize(Record *record, PyObject *lock, uint32_t mark)
 #endif
     spin_lock(&record->spin);
     if (sync->uid == 0) {
-        uint32_t uid = (atomic_fetch_add(&n_locks, 1) + 1) | mark;
+        uint32_t uid = atomic_fetch_add(&n_locks, 1) + 1;
         sync->origin = context;
         sync->ignored = ignored;
         sync->ref = ref;
@@ -48,14 +48,14 @@ lock_baptize(Record *record, PyObject *lock, uint32_t mark)
 }
 
 static inline Record *
-lock_record(Thread *thread, PyObject *lock, uint32_t mark)
+lock_record(Thread *thread, PyObject *lock)
 {
     Record *record = record_of(thread, lock, true);
     if (unlikely(record->sync == NULL)) {
         sync_of(thread, lock, true);
     }
     if (unlikely(record->sync->uid == 0)) {
-        lock_baptize(record, lock, mark);
+        lock_baptize(record, lock);
     }
     return record;
 }
@@ -105,7 +105,7 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
         thread->held[at].count += count;
         return;
     }
-    Record *record = lock_record(thread, lock, 0);
+    Record *record = lock_record(thread, lock);
     if (unlikely(record->sync->ignored)) {
         return;
     }
@@ -141,7 +141,7 @@ lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(Py
         return;
     }
     bool matters = locks_matter(thread);
-    Sync *sync = matters || at < 0 ? lock_record(thread, lock, 0)->sync : NULL;
+    Sync *sync = matters || at < 0 ? lock_record(thread, lock)->sync : NULL;
     if (at < 0) {
         atomic_fetch_add_explicit(&sync->strayed, 1, memory_order_relaxed);
     }
@@ -170,6 +170,6 @@ lock_reinitialized(Thread *thread, PyObject *lock)
         held_remove(thread, at);
     }
     else {
-        atomic_fetch_add_explicit(&lock_record(thread, lock, 0)->sync->strayed, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lock_record(thread, lock)->sync->strayed, 1, memory_order_relaxed);
     }
 }

@@ -161,7 +161,6 @@ lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, boo
             set.uids[set.n] = held->uid;
         }
         set.n++;
-        set.foreign += (held->uid & FOREIGN_LOCK) != 0;
         set.bloom |= UINT64_C(1) << (mix(held->uid, 7) & 63);
     }
     if (set.n == 0) {
@@ -226,11 +225,4 @@ share_lock(uint32_t one, uint32_t other)
         }
     }
     return false;
-}
-
-/* True if the set has a lock that is known to be one.  */
-static inline bool
-has_own_lock(uint32_t locks)
-{
-    return locks != 0 && lock_set(locks)->n > lock_set(locks)->foreign;
 }
