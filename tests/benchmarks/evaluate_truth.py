@@ -10,21 +10,30 @@ differ by at most 3 %, or their intervals should overlap.  Run it on a quiet mac
 from __future__ import annotations
 
 import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.stats.sample import summarize
 from tests.benchmarks.common import build_of, pair_parser
-from tests.benchmarks.predict import FOLDER, evaluated
+from tests.benchmarks.evaluate_programs import threaded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gilscope.toolkit.evaluate.sections import Sections
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.stats.verdict import Comparison
 
 PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "hashing")
 WITHIN = 0.03
+FOLDER = Path(threaded.__file__).parent
 PASS_SECONDS = 0.4   # of the plain script's calls
 # Tells wall and CPU seconds of the calls, shared out among so many threads; one call before is not counted.
 PLAIN = """
@@ -66,6 +75,20 @@ def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) 
     several = gain if isinstance(gain, Missing) else gain[most]
     return [line(name, "cost", cost, plain(name, builds, 1, pairs)[1]),
             line("", "gain", several, plain(name, builds, most, pairs)[0])]
+
+
+def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
+    """Measure one program as evaluate does; return its result for the first build, and the maximum of threads."""
+    end = time.monotonic() + seconds
+    benches = {build.label: RunSite(build=build.label, python=Path(build.executable), folders=(FOLDER,))
+               for build in builds}
+    measurer = WorkloadMeasurer(
+        find_project(FOLDER), UserWorkload(kind="function", name=f"threaded:{name}"), benches,
+        {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
+        say=lambda text: print(f"{name}: {text}", file=sys.stderr))
+    measurer.measure()
+    sections = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label)
+    return sections, max(measurer.thread_counts())
 
 
 def line(name: str, what: str, told: Comparison | Missing, ratios: Sequence[float]) -> bool:

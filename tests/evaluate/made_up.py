@@ -43,7 +43,6 @@ from gilscope.toolkit.evaluate.sections import (
     Races,
     Spread,
     TestRun,
-    ValueRange,
     WorkerPrice,
     Workers,
 )
@@ -95,8 +94,8 @@ def suite(**changes):
     return replace(run, error=error_line(run.output), missing_modules=missing_modules(run))
 
 
-def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):
-    return Gain(against="3.14", wait_share=wait, ceiling=1.9, predicted=predicted, measured=measured)
+def gain(measured=NOT_DONE, wait=0.58):
+    return Gain(against="3.14", wait_share=wait, ceiling=1.9, measured=measured)
 
 
 def found(**changes):
@@ -207,7 +206,7 @@ def evaluation(*, machine=QUIET):
     first = found(
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
         cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08, memory=MEMORY),
-        gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=ValueRange(value=1.6, lo=1.4, hi=1.8)),
+        gain=gain({2: ratio(1.5), 4: ratio(1.6)}),
         contention=Contention(inflation=2.9, parked=0.06, threads=2, cores=2,
                               places=(replace(CACHE, what="a dict", wait=WaitReason.OBJECT),),
                               pools=(NativePool(library="OpenBLAS", threads=2),)))

@@ -55,7 +55,7 @@ class Effort:
     read: bool = True             # any source: by the race checker, or that of an extension module
 
 
-How = Literal["measured", "forced off", "predicted", "at most"]
+How = Literal["measured", "forced off", "at most"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

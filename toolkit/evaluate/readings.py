@@ -5,7 +5,6 @@ Pure functions over the measurements; the probes turn them into facts.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Gained, Paid
@@ -106,7 +105,7 @@ def _named_modules(names: Sequence[str]) -> list[str]:
 
 
 def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
-    """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
+    """Return the best that is known of a build's gain: with the GIL forced off, measured, or a bound."""
     gain = build.gain
     if build.differs:
         return Missing(reason=NOT_THE_SAME)
@@ -116,21 +115,17 @@ def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> 
     if isinstance(gain, Missing):
         return gain
     if not is_quiet(machine):
-        # A reason that blocks both would hold on a quiet machine, too.
         return gain.lacking or Missing(reason=NOT_QUIET)
     if best := _best(gain.measured):
         return _compared("measured", *best, gain, gain.against)
-    return _estimated(gain)
+    return _bound(gain)
 
 
-def _estimated(gain: Gain) -> Gained | Missing:
-    """Return a gain that was not measured: predicted, or at most what the waits for the GIL allow."""
-    seen = Gained(how="at most", ratio=1.0, lo=None, hi=None, threads=0, against=gain.against, today=gain.threads,
-                  busiest=gain.busiest)
-    if predicted := known(gain.predicted):
-        return replace(seen, how="predicted", ratio=predicted.value, lo=predicted.lo, hi=predicted.hi)
+def _bound(gain: Gain) -> Gained | Missing:
+    """Return the most that the waits for the GIL allow, as the gain was not measured."""
     if gain.ceiling is not None:
-        return replace(seen, ratio=gain.ceiling)
+        return Gained(how="at most", ratio=gain.ceiling, lo=None, hi=None, threads=0, against=gain.against,
+                      today=gain.threads, busiest=gain.busiest)
     return gain.measured if isinstance(gain.measured, Missing) else Missing(reason="too few rounds were measured")
 
 

@@ -238,12 +238,11 @@ class ValueRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """The speed-up of the workload without the GIL: measured, predicted, and its bound."""
+    """The speed-up of the workload without the GIL: measured, and its bound."""
 
     against: str                                  # the build with the GIL
     wait_share: float | None                      # of thread time there, spent waiting for the GIL, 0..1
     ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
-    predicted: ValueRange | Missing
     measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
     queued: float | None = None                   # share of their demand that threads waited for a core meanwhile, 0..1
     threads: int | None = None                    # of the workload, at the same time
@@ -251,9 +250,8 @@ class Gain:
 
     @property
     def lacking(self) -> Missing | None:
-        """Return the reason that prevents both the prediction and the measurement on any machine, or None."""
-        same = cause_of(self.predicted) is cause_of(self.measured)
-        return self.measured if same and isinstance(self.measured, Missing) else None
+        """Return the reason that prevents the measurement on any machine, or None."""
+        return self.measured if isinstance(self.measured, Missing) and not self.measured.cause.provisional else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

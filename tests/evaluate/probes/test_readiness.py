@@ -18,7 +18,6 @@ from gilscope.toolkit.evaluate.sections import (
     RaceFact,
     SharedFact,
     Unwatched,
-    ValueRange,
     WorkloadFailure,
 )
 from tests.evaluate.made_up import (
@@ -341,7 +340,6 @@ def test_file_that_cannot_be_collected_anywhere_lowers_the_confidence():
     ({"gain": gain(wait=0.04)}, Verdict.NOT_WORTH_IT), ({"gain": gain(wait=0.06)}, Verdict.READY),
     ({"gain": gain({2: ratio(1.17)})}, Verdict.NOT_WORTH_IT), ({"gain": gain({2: ratio(1.19)})}, Verdict.READY),
     ({"gain": gain({2: ratio(1.0, rounds=2)})}, Verdict.READY),   # too few to tell
-    ({"gain": gain(predicted=ValueRange(value=1.15, lo=1.0, hi=1.21))}, Verdict.READY),
     ({"contention": NOT_DONE}, Verdict.READY),
     ({"contention": Contention(inflation=1.0, parked=None, places=())}, Verdict.READY),
     ({"contention": Contention(inflation=1.4, parked=0.09, places=())}, Verdict.READY),
@@ -360,7 +358,6 @@ def test_slower_within_the_noise_is_no_cost():
 @pytest.mark.parametrize(("given", "reason"), [
     (gain({2: ratio(1.0), 4: ratio(1.05)}), "the workload is 1.05x"),
     (gain(wait=0.01), "wait for the GIL 1.0 %"),
-    (gain(predicted=ValueRange(value=1.05, lo=0.9, hi=1.15)), "predicted 1.05x [0.90, 1.15]"),
 ])
 def test_no_gain_is_not_worth_it(given, reason):
     verdict = conclude(found(gain=given), QUIET, CLEAN)
@@ -382,12 +379,12 @@ def test_program_of_one_thread_is_told_from_threads_that_never_wait():
     assert reason.endswith("no gain")
 
 
-def test_measured_gain_beats_a_low_prediction():
-    given = gain({2: ratio(1.8)}, predicted=ValueRange(value=1.05, lo=0.9, hi=1.15), wait=0.01)
+def test_measured_gain_beats_few_waits():
+    given = gain({2: ratio(1.8)}, wait=0.01)
     assert conclude(found(gain=given), QUIET, CLEAN).word is Verdict.READY
 
 
-def test_refused_prediction_decides_nothing():
+def test_gain_that_is_not_known_decides_nothing():
     assert conclude(found(gain=gain(wait=None)), QUIET, CLEAN).word is Verdict.READY
 
 
@@ -578,7 +575,6 @@ def test_processes(measured, machine, word, reason):
 @pytest.mark.parametrize("changes", [
     {"gain": gain({2: ratio(1.0)})},
     {"contention": Contention(inflation=2.9, parked=0.2, places=())},
-    {"gain": gain(predicted=ValueRange(value=1.05, lo=0.9, hi=1.15))},
 ])
 def test_busy_machine_has_no_word_on_speed(changes):
     assert conclude(found(**changes), QUIET, CLEAN).word is not Verdict.READY

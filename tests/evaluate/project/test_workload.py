@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import WorkloadCell, seconds_of
-from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.project.workload.speed import Speed, ceiling
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
     by_line,
@@ -160,7 +160,6 @@ def test_script_is_measured_as_it_is(measurer, pair):
     assert set(made.found) == {WorkloadCell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
     sections = speed.sections(build.label, counterpart.label)
-    assert "a script chooses its threads itself" in sections.gain.predicted.reason
     assert sections.cost.by == "script"
     assert not speed.models_compared
 
@@ -235,8 +234,8 @@ def answered(monkeypatch):
 def test_what_a_process_tells_is_kept_by_round(answered):
     made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
     found, counterpart = made.found[WorkloadCell("3.14t", 2)], made.found[WorkloadCell("3.14", 2)]
-    assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
-        {0: pytest.approx(2.0)}, {0: pytest.approx(1.5)}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
+    assert (found.wall, found.cpu, found.rss, found.imports, found.pools) == (
+        {0: pytest.approx(2.0)}, {0: pytest.approx(1.5)}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
     # Starved: CPU time is known all the same.
     assert (counterpart.wall, counterpart.cpu) == ({}, {0: pytest.approx(1.5)})
     assert (found.flipped, counterpart.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
@@ -360,11 +359,6 @@ def test_script_that_fails_with_the_gil_is_tried_once(answered):
     assert sorted(spec.build for spec in asked) == ["3.14", "3.14t"]
     _, asked = answered(lambda spec: failing if spec.build == "3.14t" else measured(), kind="script", rounds=5)
     assert sorted(spec.build for spec in asked) == [*["3.14"] * 5, "3.14t"]
-
-
-def test_busy_threads_are_never_idle(answered):
-    made, _ = answered(lambda _: measured(cpu=[3.0]))
-    assert made.found[WorkloadCell("3.14t", 2)].idle == {0: 0.0}
 
 
 @pytest.mark.parametrize(("call", "queued", "import_", "calls", "patience"), [
@@ -604,15 +598,11 @@ def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
     assert found.contention.inflation == pytest.approx(2.5)
 
 
-def test_gain_is_predicted_beside_what_was_measured():
+def test_gain_is_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    gain = found.gain
-    assert (found.failure, found.cost.by, list(gain.measured)) == (None, "workload", [2])
-    assert gain.measured[2].ratio == pytest.approx(2.0)
-    assert gain.predicted.value == pytest.approx(1.95)   # cores that the machine gives
-    made.calibration.spins.clear()
-    assert "in 0 rounds only" in Speed(made, QUIET).sections("3.14t", "3.14").gain.predicted.reason
+    assert (found.failure, found.cost.by, list(found.gain.measured)) == (None, "workload", [2])
+    assert found.gain.measured[2].ratio == pytest.approx(2.0)
 
 
 def test_numbers_are_of_the_rounds_in_which_all_was_measured():
@@ -623,11 +613,9 @@ def test_numbers_are_of_the_rounds_in_which_all_was_measured():
                                                                                            "3.14") for count in (1, 2))
     del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
     several.cpu[4] = 99.0   # of one round
-    there.idle = dict.fromkeys(ten, 0.2)
     here.rss, there.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    cost, predicted = found.cost, found.gain.predicted
-    assert predicted.value == pytest.approx(2.4 / (2.0 * 1.5 * 1.5 / 1.95 + 0.2 / 2))
+    cost = found.cost
     assert found.contention.inflation == 1.5
     assert (cost.cpu.ratio, cost.rss, cost.more_bytes) == (pytest.approx(2 / 3), 1.25, 1e6)
     assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
@@ -689,7 +677,6 @@ def test_starved_rounds_are_no_measurement():
     made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.gain.measured.reason.startswith("fewer than 3 of the rounds taken had the cores")
-    assert "got the cores that they needed in 0 rounds only" in found.gain.predicted.reason
     assert found.contention.reason == "not watched"
     assert not isinstance(found.cost, Missing)   # CPU time is known all the same
 
@@ -701,7 +688,6 @@ def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
     assert str(found.failure) == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
     assert found.cost.cpu.ratio == pytest.approx(1.0)
     assert found.gain.measured.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
-    assert found.gain.predicted == found.gain.measured
     made.found[WorkloadCell("3.14", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.failure is None
@@ -714,7 +700,7 @@ def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone
     made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert str(found.failure) == found.cost.reason == found.contention.reason
-    assert str(found.failure) == found.gain.predicted.reason == found.gain.measured.reason
+    assert str(found.failure) == found.gain.measured.reason
     assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
     assert "a._b turned it on" in found.failure.detail
     for machine in (replace(QUIET, doubts=("busy",)), Missing(reason="not calibrated")):   # what it can do is not known
@@ -732,12 +718,17 @@ def test_gain_is_of_the_most_threads_and_needs_two():
     assert Speed(made, QUIET).sections("3.14t", "3.14").gain.reason == "there is one core only"
 
 
-def test_script_has_no_prediction_and_one_cost():
+@pytest.mark.parametrize(("share", "effective", "most"), [
+    (0.0, 2.0, 1.0), (0.5, None, 2.0), (0.5, 1.5, 1.5), (0.75, 8.0, 4.0), (1.0, 8.0, 8.0)])
+def test_ceiling(share, effective, most):
+    assert ceiling(share, effective) == pytest.approx(most)
+
+
+def test_script_has_one_cost():
     made = filled(t_0=(TWO, ONE), g_0=(ONE, ONE))
     made.thread_counts = lambda: (0,)
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert (found.cost.by, found.cost.cpu.ratio, list(found.gain.measured)) == ("script", 0.5, [0])
-    assert "a script chooses its threads itself" in found.gain.predicted.reason
 
 
 def test_workload_that_fails_in_one_thread_has_no_cost():

@@ -20,7 +20,7 @@ def test_comes_back_as_it_went():
 
 def test_says_what_wrote_it():
     assert (told()["schema"], told()["tool"], told()["gilscope"]) == (
-        "gilscope/evaluate/2", "gilscope evaluate", __version__)
+        "gilscope/evaluate/3", "gilscope evaluate", __version__)
 
 
 def test_details_have_every_section_that_is_not_promised():

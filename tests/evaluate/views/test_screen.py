@@ -59,7 +59,7 @@ def test_how_gilscope_was_started_is_said_beside_the_machine():
 
 def test_busy_machine_shows_no_speed():
     shown = " ".join(terminal.render(document(evaluation(machine=BUSY)), width=100).split())
-    assert "no prediction and nothing measured: the machine is too busy or too small" in shown
+    assert "not measured: the machine is too busy or too small" in shown
     assert not any(number in shown for number in ("1.50x", "1.60x", "1.25x ", "2.90 times"))
     assert "speed was not judged" in shown
     assert "1.20-1.30x" in shown   # CPU time is told, in a wide interval
@@ -70,10 +70,10 @@ def test_what_lasts_is_said_of_the_gain_before_what_a_busy_machine_hides():
     given = evaluation(machine=BUSY)
     first, *others = given.builds
     for measured, words in ((flipped, flipped.reason), (ratio(1.5), "the machine is too busy or too small")):
-        gain = replace(first.gain, predicted=flipped, measured=measured if measured is flipped else {2: measured})
+        gain = replace(first.gain, measured=measured if measured is flipped else {2: measured})
         told = document(changed(given, builds=(replace(first, gain=gain), *others)))
         text = " ".join(terminal.render(told, width=100).split())
-        assert f"no prediction and nothing measured: {words}" in text
+        assert f"not measured: {words}" in text
 
 
 def test_nothing_found_at_all_is_rendered():
@@ -132,12 +132,9 @@ UNKNOWN = WheelChoice(name="lxml", version="6.1", kind="not known")
     ({"readiness": report(lxml()), "tests": WHY}, "through lxml.html Gain", "io.py"),
     ({"readiness": WHY, "offered": (UNKNOWN, UNKNOWN)}, "2 of 2 packages: the lock names no files", "have a wheel"),
     ({"readiness": WHY, "offered": WHY}, "Gain", "In the lock"), ({"offered": (UNKNOWN,)}, "Gain", "In the lock"),
-    ({"gain": replace(GAIN, predicted=WHY)}, "no prediction: it is short; measured 1.50x", "predicted 1"),
-    ({"gain": replace(GAIN, measured=WHY)}, "predicted 1.60x [1.40, 1.80]; not measured: it is short", "nothing"),
-    ({"gain": replace(GAIN, measured=WHY, predicted=WHY)}, "no prediction and nothing measured: it is short",
-     "not measured"),
-    ({"gain": replace(GAIN, wait_share=None, ceiling=None)}, "3.14t: predicted 1.60x", "at most"),
-    ({"gain": replace(GAIN, ceiling=None)}, "58 % of their time on 3.14; predicted", "at most"),
+    ({"gain": replace(GAIN, measured=WHY)}, "so at most 1.90x; not measured: it is short", "measured 1.50x"),
+    ({"gain": replace(GAIN, wait_share=None, ceiling=None)}, "3.14t: measured 1.50x", "at most"),
+    ({"gain": replace(GAIN, ceiling=None)}, "58 % of their time on 3.14; measured", "at most"),
     ({"gain": replace(GAIN, queued=0.1, threads=2, busiest=0.6)}, "on 3.14; so at most 1.90x", "the busiest of"),
     ({"gain": replace(GAIN, measured={0: ratio(1.5)})}, "measured 1.50x [1.47, 1.53]; importing", "with 0"),
     ({"cost": WHY}, "1.60x [1.57, 1.63] with 4 threads", "importing it"),
@@ -230,21 +227,6 @@ def test_cost_by_the_tests_has_a_footnote():
     by_tests = replace(first, cost=replace(first.cost, by="tests"))
     shown = " ".join(terminal.render(document(changed(evaluation(), builds=(by_tests, *others))), width=100).split())
     assert "CPU time of the tests, their start with it" in shown
-
-
-@pytest.mark.parametrize(("measured", "parked", "places", "said"), [
-    ({2: ratio(0.74)}, 0.3, (CACHE,), (
-        "less than predicted: the prediction ignores how threads wait for each other; they were parked 30 % of "
-        "their time in another run, most at cache.py:41")),
-    ({2: ratio(0.74)}, None, (), "wait for each other; the cause was not seen"),
-    ({2: ratio(1.95)}, None, (), "more than predicted: the prediction ignores the cost"),
-    ({2: ratio(1.6)}, None, (), ""), ({2: ratio(0.74), 4: ratio(1.6)}, None, (), ""),
-])
-def test_measured_outside_the_prediction_says_why(measured, parked, places, said):
-    text = shown(gain=replace(GAIN, measured=measured),
-                 contention=Contention(inflation=None, parked=parked, places=places))
-    assert said in text
-    assert ("than predicted" in text) is bool(said)
 
 
 def test_what_was_left_out_is_named_once_for_all_builds():

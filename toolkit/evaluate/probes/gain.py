@@ -1,4 +1,4 @@
-"""Facts about the gain from threads without the GIL: measured, predicted, or a bound."""
+"""Facts about the gain from threads without the GIL: measured, or a bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
-from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, range_text, with_threads
+from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.stats.verdict import Significance
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
-    from gilscope.toolkit.evaluate.sections import Contention, Cost, Gain
+    from gilscope.toolkit.evaluate.sections import Cost, Gain
 
 HEADING = "Gain"
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
@@ -55,8 +55,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterato
         if each.significance() == Significance.FASTER:
             yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
                        text=as_fast_as(each, gain.against, threads))
-    parts = [*_parts(gain, sure=sure), *(_otherwise(gain, build.contention) if sure else ()),
-             *(_import_parts(build.cost) if sure else ())]
+    parts = [*_parts(gain, sure=sure), *(_import_parts(build.cost) if sure else ())]
     yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
                text="; ".join(parts), gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
 
@@ -81,32 +80,7 @@ def _not_worth(gain: Gain, *, sure: bool) -> str:
     if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if relied else WAITS_NEVER):
         alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
         return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
-    predicted = known(gain.predicted) if sure else None
-    if predicted and predicted.hi < WORTHWHILE_GAIN:
-        return f"predicted {range_text(predicted, 'x')}"
     return ""
-
-
-def _otherwise(gain: Gain, contention: Contention | Missing) -> Iterator[str]:
-    """Yield why the measured gain lies outside the predicted one: what the prediction ignores, and what was seen."""
-    predicted, measured = known(gain.predicted), known(gain.measured)
-    if predicted is None or not measured:
-        return
-    most = measured[max(measured)]   # the prediction is for the most threads
-    if most.lo > predicted.hi:
-        yield "more than predicted: the prediction ignores the cost of handing the GIL over"
-    elif most.hi < predicted.lo:
-        yield ("less than predicted: the prediction ignores how threads wait for each other; "
-               f"{_seen_waits(known(contention))}")
-
-
-def _seen_waits(contention: Contention | None) -> str:
-    if contention is None or (contention.parked is None and not contention.places):
-        return "the cause was not seen"
-    place = contention.places[0] if contention.places else None
-    at = f", most at {place.file}:{place.line}{f' ({place.what})' if place.what else ''}" if place else ""
-    share = "" if contention.parked is None else f" {contention.parked * 100:.0f} % of their time"
-    return f"they were parked{share} in another run{at}"
 
 
 def _import_parts(cost: Cost | Missing) -> Iterator[str]:
@@ -121,16 +95,11 @@ def _parts(gain: Gain, *, sure: bool) -> Iterator[str]:
     if gain.threads and gain.busiest and gain.threads * gain.busiest > UNEVEN:
         yield f"the busiest of {gain.threads + 1} threads takes {gain.busiest * 100:.0f} % of the CPU time"
     if gain.lacking:
-        yield f"no prediction and nothing measured: {gain.lacking.reason}"
+        yield f"not measured: {gain.lacking.reason}"
         return
     if not sure:
-        yield f"no prediction and nothing measured: {NOT_QUIET_BELOW}"
+        yield f"not measured: {NOT_QUIET_BELOW}"
         return
-    match gain.predicted:
-        case Missing(reason=reason):
-            yield f"no prediction: {reason}"
-        case predicted:
-            yield f"predicted {range_text(predicted, 'x')}"
     match gain.measured:
         case Missing(reason=reason):
             yield f"not measured: {reason}"

@@ -33,7 +33,6 @@ class CellMeasurements:
     cpu: dict[int, float] = field(default_factory=dict)
     rss: list[float] = field(default_factory=list)         # bytes
     imports: list[float] = field(default_factory=list)     # seconds
-    idle: dict[int, float] = field(default_factory=dict)   # seconds that one thread neither ran nor waited for a core
     pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
     given: list[list[str]] = field(default_factory=list)   # by process: results in the main thread and in another
     compiled: tuple[str, ...] | None = None   # the project's own extension modules that were loaded; None if unknown

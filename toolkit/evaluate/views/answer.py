@@ -48,7 +48,6 @@ def _gain(gain: Gained | Missing) -> str:
     threads = f" with {counted(gain.threads, 'thread')}" if gain.threads else ""
     said = {"measured": f"{number} as fast as {gain.against}{threads}, measured",
             "forced off": f"{number} as fast as {gain.against}{threads}, measured{FORCED}",
-            "predicted": f"{number} as fast as {gain.against}, predicted, not measured",
             "at most": f"at most {number} as fast as {gain.against}: threads wait too little for the GIL for more"}
     return said[gain.how] + _today(gain)
 

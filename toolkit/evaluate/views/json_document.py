@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.facts import Fact
     from gilscope.toolkit.evaluate.sections import Memory, Place
 
-SCHEMA = "gilscope/evaluate/2"
+SCHEMA = "gilscope/evaluate/3"
 PROMISED = {"facts", "conclusions", "answer", "plan", "next_steps"}
 INTERNAL = {"needed", "request", "sections"}   # the facts and the command have what follows from them
 

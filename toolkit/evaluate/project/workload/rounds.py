@@ -14,7 +14,6 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
@@ -172,7 +171,7 @@ class WorkloadMeasurer:
         for each in taken:
             cell = WorkloadCell.of(each.cell)
             if each.answer.kind == "measured":
-                self._keep_process(self.found[cell], cell, each.answer, number)
+                self._keep_process(self.found[cell], cell, each.answer)
             else:
                 found, answer = self.found[cell], each.answer
                 found.failure, found.unavailable = _why(answer, cell), answer.kind == "unavailable"
@@ -182,7 +181,7 @@ class WorkloadMeasurer:
         for cell, seconds in seconds_of(measured, "cpu").items():
             self.found[cell].cpu[number] = seconds
 
-    def _keep_process(self, found: CellMeasurements, cell: WorkloadCell, answer: ProcessAnswer, number: int) -> None:
+    def _keep_process(self, found: CellMeasurements, cell: WorkloadCell, answer: ProcessAnswer) -> None:
         """Store the details that a process reports besides its seconds."""
         if self._builds[cell.label].free_threaded and answer.fields["gil_end"]:
             by = f": {answer.fields['gil_culprit']} turned it on" if "gil_culprit" in answer.fields else ""
@@ -196,9 +195,6 @@ class WorkloadMeasurer:
             found.imports.append(float(metrics["import"]))
         if "given" in metrics:
             found.given.append([str(each) for each in json.loads(metrics["given"]) if each is not None])
-        if "queued" in metrics:
-            found.idle[number] = fmean(max(0.0, each["seconds"] - each["cpu"] - each["metrics"]["queued"])
-                                       for each in answer.fields["values"])
 
     def _fails(self, *, free_threaded: bool) -> bool:
         """Return True if nothing runs in threads on any build of a kind."""

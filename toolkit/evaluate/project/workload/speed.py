@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project.measured import FEW, cost_of
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, short
-from gilscope.toolkit.evaluate.project.workload.predict import MeasuredRound, ceiling, predict
 from gilscope.toolkit.evaluate.project.workload.schedule import WorkloadCell
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
@@ -34,7 +33,6 @@ from gilscope.toolkit.evaluate.sections import (
     NativePool,
     Place,
     Sections,
-    ValueRange,
     WorkloadFailure,
     workload_failed,
 )
@@ -198,10 +196,8 @@ class Speed:
         if not counts:
             return ONE_CORE
         most = max(counts)
-        gain = Gain(
-            against=against, wait_share=None, ceiling=None,
-            predicted=lacking or self._predicted(label, against, most),
-            measured=lacking or self._ratios(label, against, counts))
+        gain = Gain(against=against, wait_share=None, ceiling=None,
+                    measured=lacking or self._ratios(label, against, counts))
         seen = self._watched(WorkloadCell(against, most))
         if isinstance(seen, Missing):
             return gain
@@ -247,24 +243,6 @@ class Speed:
         """The A/A arms, each with the cell that it repeats."""
         return [(cell._replace(twin=False), cell) for cell in self._found if cell.twin]
 
-    def _predicted(self, label: str, against: str, count: int) -> ValueRange | Missing:
-        if count == 0:
-            return Missing(reason="a script chooses its threads itself, so what they do to each other is not known")
-        return predict(self._rounds(label, against, count), count, self._machine)
-
-    def _rounds(self, label: str, against: str, count: int) -> list[MeasuredRound]:
-        """Return the rounds in which everything was measured, and threads ran at the same time."""
-        one, many = self._found[WorkloadCell(label, 1)], self._found[WorkloadCell(label, count)]
-        with_gil, together = self._found[WorkloadCell(against, 1)], self._found[WorkloadCell(against, count)]
-        spins = self._measurer.calibration.spins
-        return [
-            MeasuredRound(wall=together.wall[key], cpu=with_gil.cpu[key], cost=one.cpu[key] / with_gil.cpu[key],
-                          inflation=many.cpu[key] / one.cpu[key], cores=spins[key].given,
-                          idle=with_gil.idle.get(key, 0.0))
-            for key in sorted(together.wall.keys() & with_gil.cpu.keys() & one.cpu.keys() & many.wall.keys()
-                              & spins.keys())
-        ]
-
     def _inflation(self, label: str) -> list[float]:
         """Return, for each round, the CPU time with the most threads divided by that with one."""
         one, many = self._found.get(WorkloadCell(label, 1)), self._found.get(WorkloadCell(label, max(self._counts)))
@@ -296,6 +274,17 @@ class Speed:
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
         return tuple(_named_as(each, shown.path(each.file))
                      for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
+
+
+def ceiling(share: float, effective: float | None) -> float:
+    """Return the most that threads can gain without the GIL: no waits left, limited by what the cores can do.
+
+    Args:
+        share: Share of the time in which threads want to run Python code that they wait for the GIL, 0..1.
+        effective: Cores' worth of work that the machine does at once; None if unknown.
+    """
+    free = 1 / max(1e-9, 1 - share)
+    return free if effective is None else min(free, effective)
 
 
 def _named_as(place: Place, name: str | None) -> Place:
