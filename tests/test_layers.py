@@ -96,7 +96,7 @@ OTHER_PROCESSES = {
     "a child of evaluate": (
         ("gilscope.toolkit.children.child", "gilscope.toolkit.evaluate.packages.import_child",
          "gilscope.toolkit.evaluate.packages.slots_child", "gilscope.toolkit.evaluate.packages.pip_child",
-         "gilscope.toolkit.evaluate.project.worker_child"),
+         "gilscope.toolkit.evaluate.project.interpreter_child"),
         ("gilscope.toolkit.children", "gilscope.toolkit.evaluate.packages",
          "gilscope.toolkit.evaluate.project", "gilscope.toolkit.gil_guard.extension_loads",
          "gilscope.toolkit.builds.package_installer", "gilscope.toolkit.cores",

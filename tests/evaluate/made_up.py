@@ -33,6 +33,7 @@ from gilscope.toolkit.evaluate.sections import (
     Contention,
     Cost,
     Gain,
+    InterpreterTrial,
     MachineFacts,
     Memory,
     Missing,
@@ -41,10 +42,7 @@ from gilscope.toolkit.evaluate.sections import (
     RaceFact,
     RaceLook,
     Races,
-    Spread,
     TestRun,
-    WorkerPrice,
-    Workers,
 )
 from gilscope.toolkit.evaluate.verdict import judged
 from gilscope.toolkit.gil.records import WaitReason
@@ -107,23 +105,14 @@ def found(**changes):
     return replace(usual, **changes)
 
 
-def inside(*findings, measured=NOT_DONE, failure="", workers=NOT_DONE):
+def inside(*findings, measured=NOT_DONE, failure="", trial=NOT_DONE):
     return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
-                                  failure=failure, workers=workers)
+                                  failure=failure, trial=trial)
 
 
-def spread(median, lo=None, hi=None):
-    return Spread(median=median, lo=lo or median, hi=hi or median, count=9)
-
-
-def workers(**changes):
-    usual = Workers(
-        modules=("lxml", "protobuf", "orjson", "myapp"), missing=(), refused=(), run_queue=0.02,
-        thread=WorkerPrice(start=spread(1e-4), memory=20480),
-        process=WorkerPrice(start=spread(0.23), memory=11 * 2**20),
-        interpreter=WorkerPrice(start=spread(0.18, 0.17, 0.2), memory=9 * 2**20),
-        bare=WorkerPrice(start=spread(0.009), memory=2.3 * 2**20), create=spread(0.009), imports=spread(0.171),
-        destroy=spread(0.03), kept=0.0)
+def trial(**changes):
+    usual = InterpreterTrial(modules=("lxml", "protobuf", "orjson", "myapp"), refused=(), memory=9 * 2**20,
+                             process_memory=11 * 2**20)
     return replace(usual, **changes)
 
 
@@ -215,6 +204,6 @@ def evaluation(*, machine=QUIET):
     second = BuildEvaluation(
         build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
         reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)
-    interpreters = (inside(lxml(), protobuf(), measured=NOT_DONE, workers=workers()),)
+    interpreters = (inside(lxml(), protobuf(), measured=NOT_DONE, trial=trial()),)
     processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
     return concluded(first, second, machine=machine, races=races, interpreters=interpreters, processes=processes)

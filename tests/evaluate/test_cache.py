@@ -73,8 +73,8 @@ def steps_of(found):
     return {
         "packages": reports, "interpreters": reports,
         "extensions": {"3.14t": OwnBuild(build="3.14t", report=reports["3.14t"])},
-        "workers": {"a": InterpretersCrashed(reason="crash"),
-                    **{each.build.label: each.workers for each in found.interpreters}},
+        "trial": {"a": InterpretersCrashed(reason="crash"),
+                    **{each.build.label: each.trial for each in found.interpreters}},
         "tests": ({each.build.label: each.tests for each in found.builds}, {"3.14t": ("numpy",)}),
         "races": found.races,
         "speed": CostsAndGains(machine=QUIET, sections=sections, others=models, models_compared=True)}

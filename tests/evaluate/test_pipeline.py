@@ -28,7 +28,7 @@ from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.report import terminal
-from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, workers
+from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, trial
 from tests.fakes import make_build
 
 FREE, COUNTERPART = make_build("3.14t"), make_build("3.14")
@@ -83,9 +83,9 @@ class Steps:
         return {build.label: ScratchEnvironment(folder=Path("/scratch") / build.label,
                                                 distributions=()) for build in builds}
 
-    def measure_workers(self, python, modules, *, path, limit):
-        self.step("workers")
-        return workers(modules=tuple(modules))
+    def try_interpreters(self, python, modules, *, path, limit):
+        self.step("trial")
+        return trial(modules=tuple(modules))
 
     def run_tests(self, project, run_site, *, limit):
         if limit <= 0:
@@ -115,7 +115,7 @@ class Steps:
 @pytest.fixture
 def steps(monkeypatch):
     made = Steps()
-    for name in ("diagnose", "with_newest", "measure_workers", "run_tests"):
+    for name in ("diagnose", "with_newest", "try_interpreters", "run_tests"):
         monkeypatch.setattr(pipeline, name, getattr(made, name))
     monkeypatch.setattr(looking, "check_races", made.check_races)
     monkeypatch.setattr(scratch, "prepare", made.prepare)
@@ -142,7 +142,7 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, COUNTERPART), **asked
 
 def test_all_steps_in_their_order(steps, folder):
     found, _ = evaluate(steps, folder)
-    assert steps.asked == ["readiness", "newest", "readiness", "run_sites", "workers", "tests", "tests", "races",
+    assert steps.asked == ["readiness", "newest", "readiness", "run_sites", "trial", "tests", "tests", "races",
                            "speed"]
     assert [(each.target, each.word) for each in found.conclusions] == [
         ("3.14t", Verdict.READY), ("subinterpreters on 3.14", Verdict.INCONCLUSIVE)]
@@ -171,11 +171,11 @@ def test_budget_of_nothing_is_inconclusive(steps, folder):
     assert {each.word for each in found.conclusions} == {Verdict.INCONCLUSIVE}
 
 
-@pytest.mark.parametrize("step", ["workers", "speed"])
+@pytest.mark.parametrize("step", ["trial", "speed"])
 def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_factory, monkeypatch, step):
     machine, said, other = str(tmp_path_factory.mktemp("machine")), [], ExitStack()
     monkeypatch.setenv("GILSCOPE_MACHINE", machine)
-    before = "run_sites" if step == "workers" else "races"
+    before = "run_sites" if step == "trial" else "races"
 
     def measure_elsewhere():
         other.enter_context(MachineLock(alone=True, waiting=lambda: None, folder=machine).hold())

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         Forced,
         Gain,
         InterpretersCrashed,
+        InterpreterTrial,
         MachineFacts,
         Missing,
         Races,
         TestRun,
-        Workers,
         WorkloadFailure,
     )
     from gilscope.toolkit.model import Build
@@ -64,7 +64,7 @@ class InterpretersEvaluation:
     readiness: BuildReport | Missing
     measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
     failure: str = ""                    # why it fails in interpreters although it does not in threads
-    workers: Workers | InterpretersCrashed | Missing = UNASKED
+    trial: InterpreterTrial | InterpretersCrashed | Missing = UNASKED
     own: OwnBuild | None = None
 
 

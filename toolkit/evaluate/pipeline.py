@@ -1,6 +1,6 @@
 """Evaluate a project: run the steps in order, within the budget, and put what they measured together.
 
-The order is: packages and what they do in subinterpreters, own extension modules, price of one more worker, tests,
+The order is: packages and what they do in subinterpreters, own extension modules, the project in an interpreter, tests,
 races, cost and gain, and then the probes that run something of their own.  The tests come before what follows because
 files that cannot be collected are left out from then on.  A step that cannot be made leaves its reason (`Missing`).
 
@@ -35,14 +35,14 @@ from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
+from gilscope.toolkit.evaluate.project.interpreter_trial import LIMIT as TRIAL_LIMIT
+from gilscope.toolkit.evaluate.project.interpreter_trial import modules_inside, try_interpreters
 from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
 from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
 from gilscope.toolkit.evaluate.project.racing.races import RaceCheckRequest, look_for_races
 from gilscope.toolkit.evaluate.project.suite.leaving_out import without
 from gilscope.toolkit.evaluate.project.suite.running import run_tests
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
-from gilscope.toolkit.evaluate.project.worker_costs import LIMIT as WORKERS_LIMIT
-from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_lone_options, refuse_misnamed
 from gilscope.toolkit.evaluate.project_requirements import read_requirements
 from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, PreparedSites, RunSitePreparer
@@ -51,11 +51,11 @@ from gilscope.toolkit.evaluate.sections import (
     UNASKED,
     Cause,
     InterpretersCrashed,
+    InterpreterTrial,
     Missing,
     Races,
     Sections,
     TestRun,
-    Workers,
 )
 from gilscope.toolkit.evaluate.steps import EvaluationStep, StepRunner
 from gilscope.toolkit.evaluate.verdict import judged
@@ -73,9 +73,10 @@ if TYPE_CHECKING:
 
 Reports = dict[str, BuildReport | Missing]   # by label of the build
 Tests = dict[str, TestRun | Missing]         # likewise
+Trials = dict[str, InterpreterTrial | InterpretersCrashed | Missing]
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
-SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
+SHARE_FOR_TRIAL = 0.15   # of what is left, for the project in an interpreter, on each build
 SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versions are not installed in its time
 NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
 # The steps of an evaluation, in their order.
@@ -83,7 +84,7 @@ STEPS = {
     "packages": EvaluationStep("what the packages do without the GIL", Reports),
     "interpreters": EvaluationStep("what they do in subinterpreters", Reports),
     "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild]),   # if there are any
-    "workers": EvaluationStep("what one more worker takes", dict[str, Workers | InterpretersCrashed | Missing]),
+    "trial": EvaluationStep("the project in a subinterpreter", Trials),
     "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
     "races": EvaluationStep("data races", Races | Missing),
     "speed": EvaluationStep("cost and gain", CostsAndGains)}
@@ -101,7 +102,7 @@ class Measurements:
     lacking: Mapping[str, tuple[str, ...]]   # by build, the packages that could not be installed for running
     compared: CostsAndGains
     races: Races | Missing = NOT_RUN
-    workers: Mapping[str, Workers | InterpretersCrashed | Missing] = field(default_factory=dict)
+    trials: Trials = field(default_factory=dict)
     sections: Mapping[str, object] = field(default_factory=dict)   # of probes, by code
 
 
@@ -166,8 +167,8 @@ class Evaluator:
                 return prepared().run_sites
 
             own = self._own(prepared) if self._extensions.any else {}
-            workers = once("workers", lambda: {
-                each.label: self._workers(each, inside[each.label], run_sites()[each.label])
+            trials = once("trial", lambda: {
+                each.label: self._tried(each, inside[each.label], run_sites()[each.label])
                 for each in self._counterparts})
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
                                   str(self._project.tests))
@@ -179,7 +180,7 @@ class Evaluator:
             sections = self._probed(project, run_sites, tests, own)
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
-            races=races, workers=workers, sections=sections))
+            races=races, trials=trials, sections=sections))
 
     def explain(self, name: str) -> Evaluation:
         """Return an evaluation for --explain `name` without running the project: packages, and what the cache has.
@@ -285,23 +286,23 @@ class Evaluator:
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
             return self._own(lambda: self._prepared(Path(folder)))
 
-    def _workers(
+    def _tried(
         self, counterpart: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
-    ) -> Workers | InterpretersCrashed | Missing:
-        """Return the price of one more worker that imports everything of project and workload that loads there."""
+    ) -> InterpreterTrial | InterpretersCrashed | Missing:
+        """Import everything of project and workload that loads there in an interpreter."""
         if self._left() <= 0:
             return NO_TIME
         if isinstance(readiness, Missing):
             return readiness
-        self._say(f"{counterpart.label}: memory and start time of one more interpreter, thread, process")
+        self._say(f"{counterpart.label}: import the project in a subinterpreter")
         folders = self._project.sources if isinstance(run_site, Missing) else run_site.folders
         path = dict.fromkeys((*folders, self._project.root))   # a workload beside the packages is in the root
         python = readiness.python or (
             Path(counterpart.executable) if isinstance(run_site, Missing) else run_site.python)
         with self._turn():
-            return measure_workers(
+            return try_interpreters(
                 python, modules_inside(self._project, readiness, self._request.called),
-                path=[str(each) for each in path], limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
+                path=[str(each) for each in path], limit=min(TRIAL_LIMIT, self._left() * SHARE_FOR_TRIAL))
 
     def _tests(self, run_sites: RunSites) -> Tests:
         """Run the tests on each build, the counterparts with a GIL last: alone they say nothing."""
@@ -400,7 +401,7 @@ def _interpreters(counterpart: Build, measured: Measurements) -> InterpretersEva
              else others["subinterpreters", counterpart.label])
     return InterpretersEvaluation(
         build=counterpart, readiness=measured.inside[counterpart.label], measured=speed.measured, failure=speed.failure,
-        workers=measured.workers.get(counterpart.label, UNASKED), own=measured.own.get(counterpart.label))
+        trial=measured.trials.get(counterpart.label, UNASKED), own=measured.own.get(counterpart.label))
 
 
 def _processes(counterparts: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:

@@ -1,4 +1,4 @@
-"""The nouns of an evaluation's sections: the machine, tests, cost, gain, contention, races, workers.
+"""The nouns of an evaluation's sections: the machine, tests, cost, gain, contention, races, interpreters.
 
 A missing section is a `Missing` with the reason.  Seconds unless the name says otherwise.
 """
@@ -419,39 +419,13 @@ class Development:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """Seconds that several rounds took."""
+class InterpreterTrial:
+    """What the project imports in an interpreter with a GIL of its own, and the memory that this takes."""
 
-    median: float
-    lo: float                    # the least
-    hi: float                    # the most
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerPrice:
-    """The start-up time and memory of one more worker of a kind."""
-
-    start: Spread                # until it has imported what it needs
-    memory: float | None         # bytes for itself: anonymous pages, no files that others map, too; None: not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workers:
-    """The price of one more worker of each kind on a build, and the parts of an interpreter's price."""
-
-    modules: tuple[str, ...]                # imported in each interpreter and process
-    missing: tuple[tuple[str, str], ...]    # modules that cannot be imported anywhere there, and why
+    modules: tuple[str, ...]                # imported in each
     refused: tuple[tuple[str, str], ...]    # modules that cannot be imported in an interpreter alone, and why
-    run_queue: float | None                 # share of their time that they waited for a core, 0..1
-    thread: WorkerPrice
-    process: WorkerPrice                         # a new one, not forked
-    interpreter: WorkerPrice
-    bare: WorkerPrice                            # an interpreter that imports nothing
-    create: Spread
-    imports: Spread
-    destroy: Spread
-    kept: float | None                      # bytes that each leaves behind when it is destroyed
+    memory: float | None                    # bytes of an interpreter: anonymous pages, no files; None: not known
+    process_memory: float | None            # of a new process with the same imports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

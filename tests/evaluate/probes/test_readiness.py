@@ -41,7 +41,7 @@ from tests.evaluate.made_up import (
     ratio,
     report,
     suite,
-    workers,
+    trial,
 )
 from tests.fakes import make_build
 
@@ -415,7 +415,7 @@ def test_only_what_is_faster_is_told_as_a_gain():
 ])
 def test_subinterpreters(statuses, word):
     findings = (finding(Status.READY, status) for status in statuses)
-    verdict = conclude_interpreters(inside(*findings, measured=ratio(1.8), workers=workers()), QUIET, CLEAN)
+    verdict = conclude_interpreters(inside(*findings, measured=ratio(1.8), trial=trial()), QUIET, CLEAN)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
 
 
@@ -431,16 +431,16 @@ def test_no_model_is_ready_whose_gain_was_not_measured(status, measured, machine
 
 
 def test_subinterpreters_without_a_workload_show_that_everything_loads_and_no_more():
-    verdict = conclude_interpreters(inside(finding(), workers=workers()), QUIET)
+    verdict = conclude_interpreters(inside(finding(), trial=trial()), QUIET)
     assert verdict.reasons[1] == "1 package loads in interpreters with a GIL of their own"
     assert verdict.unexercised == ("the project's own code in subinterpreters: not asked for",)
-    two, none = (conclude_interpreters(inside(*each, workers=workers()), QUIET) for each in ([finding()] * 2, []))
+    two, none = (conclude_interpreters(inside(*each, trial=trial()), QUIET) for each in ([finding()] * 2, []))
     assert two.reasons[1].startswith("2 packages load")
     assert none.reasons[1] == "no package is in the way"
 
 
 def test_subinterpreters_in_which_nothing_of_the_project_was_tried_are_not_ready():
-    verdict = conclude_interpreters(inside(finding(), workers=NO_TIME), QUIET)
+    verdict = conclude_interpreters(inside(finding(), trial=NO_TIME), QUIET)
     assert (verdict.word, verdict.reasons[0]) == (
         Verdict.INCONCLUSIVE, "nothing of the project itself was tried in them: no time was left in the budget")
 
@@ -473,7 +473,7 @@ def test_subinterpreters_not_looked_at():
 def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
     refused = (imports(*(load(name=name, file="", error=REFUSED) for name in ("yarl.quoting", "lxml.etree"))),)
     lost = replace(lxml(), interpreters=InterpreterStatus.LOST, seen=replace(lxml().seen, interpreters=refused))
-    reasons = conclude_interpreters(inside(lost, workers=workers()), QUIET).reasons
+    reasons = conclude_interpreters(inside(lost, trial=trial()), QUIET).reasons
     assert reasons[1] == "lxml 6.1 loses its C code: lxml.etree refuses"
 
 

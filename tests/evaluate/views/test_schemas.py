@@ -44,7 +44,7 @@ from tests.evaluate.made_up import (
     ratio,
     report,
     suite,
-    workers,
+    trial,
 )
 from tests.report.test_as_json import closed
 
@@ -119,8 +119,8 @@ def valid(document, name):
                     failure=WorkloadFailure(kind="fails", detail="no"), differs="other", gain=gain(),
                     own=OwnBuild(build="3.14t", report=report(lxml())))),
     concluded(found(readiness=Missing(reason="no index")), races=NOT_DONE,
-              interpreters=(inside(finding(), workers=InterpretersCrashed(reason="it crashed")),
-                            inside(lxml(), workers=workers()))),
+              interpreters=(inside(finding(), trial=InterpretersCrashed(reason="it crashed")),
+                            inside(lxml(), trial=trial()))),
     concluded(),
 ], ids=range(7))
 def test_evaluation_fits_its_schema(given):

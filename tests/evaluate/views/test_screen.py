@@ -29,7 +29,7 @@ from tests.evaluate.made_up import (
     ratio,
     report,
     suite,
-    workers,
+    trial,
 )
 from tests.fakes import make_build
 from tests.report.test_golden import check
@@ -182,7 +182,7 @@ def test_cells_of_the_table(changes, title, cell):
 
 def test_interpreters_are_counted_and_their_memory_is_their_builds():
     given = evaluation()
-    newer = replace(inside(), build=make_build("3.15"), readiness=WHY, workers=workers(interpreter=workers().thread))
+    newer = replace(inside(), build=make_build("3.15"), readiness=WHY, trial=trial(memory=20480))
     shown = table(changed(given, builds=(), processes=(), interpreters=(inside(finding()), newer)))
     assert [(row[2].value, row[-1].value) for row in shown.rows] == [("4/4", ""), ("-", "+20.0 KiB")]
 

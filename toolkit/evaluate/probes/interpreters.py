@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
-from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import (
     WORTHWHILE_GAIN,
     as_fast_as,
@@ -22,28 +21,27 @@ from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Cause,
     InterpretersCrashed,
+    InterpreterTrial,
     Missing,
     Races,
-    Workers,
     cause_of,
     known,
     reason_of,
 )
 from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.stats.verdict import Significance
-from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect, list_text
+from gilscope.toolkit.units import counted, few, format_bytes, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation, InterpretersEvaluation, ProcessesEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import MachineFacts, Spread, WorkerPrice
+    from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.verdict import Comparison
 
-HEADING = "What one more worker takes"
+HEADING = "Memory of one more subinterpreter"
 MOST_SHARED = 3      # variables that are named
-KEPT_MUCH = 2**20    # bytes that a destroyed interpreter leaves behind; 3.12, 3.13 and builds without a GIL: millions
 STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}
 
 
@@ -51,7 +49,6 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield facts about subinterpreters and processes, on each build with a GIL."""
     for inside in found.interpreters:
         yield from _inside(found, inside)
-        yield from _workers(inside)
     for processes in found.processes:
         yield from _processes(found, processes)
 
@@ -101,10 +98,10 @@ def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fa
 
 def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
     """Yield failures although each package loads in an interpreter alone: all together, or the project's own code."""
-    match inside.workers:
+    match inside.trial:
         case InterpretersCrashed(reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
-        case Workers(refused=refused):
+        case InterpreterTrial(refused=refused):
             yield from (f"{name} cannot be imported in them: {error}" for name, error in refused)
     if inside.failure:
         yield f"the workload fails in them: {inside.failure}"
@@ -123,12 +120,11 @@ def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool
         yield Fact(code="interpreters.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
                    text=shared)
     if gain is None and not blocked:
-        if cause_of(inside.workers) is Cause.TIME and reason_of(measured):
+        if cause_of(inside.trial) is Cause.TIME and reason_of(measured):
             yield Fact(code="interpreters.not-tried", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
                        text=f"nothing of the project itself was tried in them: {NO_TIME.reason}")
         yield _gain_not_known(target, measured, found.machine)
-    for text in _price(inside):
-        yield Fact(code="interpreters.price", target=target, effect=Effect.CAUTION, subject="interpreter", text=text)
+    yield from _memory(inside)
     # Without a workload nothing of the project's own ran in one: loading is all that was seen.
     if (why := reason_of(measured)) and not inside.failure:
         yield Fact(code="interpreters.own-code-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
@@ -256,61 +252,16 @@ def _in_interpreters(finding: Finding) -> str:
     return f"{name_and_version(finding)} {finding.interpreters.words}{why}"
 
 
-def _price(inside: InterpretersEvaluation) -> Iterator[str]:
-    """Yield the price of an interpreter, and what it leaves behind."""
-    if not isinstance(workers := inside.workers, Workers):
-        return
-    here, there = _taken(workers.interpreter, workers), _taken(workers.process, workers)
-    if here and there:
-        yield f"each takes {here}{' to start' * _sure_of_times(workers)} (a process {there})"
-    if workers.kept is not None and workers.kept >= KEPT_MUCH:
-        yield f"each that is destroyed leaves {format_bytes(workers.kept)} behind: make them once and keep them"
-
-
-def _workers(inside: InterpretersEvaluation) -> Iterator[Fact]:
-    """Yield the cost of one more worker on a build."""
-    label, missing = inside.build.label, None
-    match inside.workers:
-        case Missing(reason=reason):
-            text, missing = f"not known: {reason}", inside.workers
-        case InterpretersCrashed(reason=reason):
-            text = f"not known: {reason}"
-        case workers:
-            importing = few(workers.modules) if workers.modules else "nothing"
-            text = f"importing {importing}: {'; '.join(_parts(workers))}"
-    yield Fact(code="workers.price", target=label, effect=Effect.NOTE, subject="worker", heading=HEADING, text=text,
-               gap=gap(missing) if missing else None)
-
-
-def _parts(workers: Workers) -> Iterator[str]:
-    kinds = {"interpreter": _taken(workers.interpreter, workers, spread=True),
-             "new process": _taken(workers.process, workers, spread=True), "thread": _taken(workers.thread, workers)}
-    if workers.modules and kinds["interpreter"]:
-        kinds["interpreter"] += f" ({_taken(workers.bare, workers)} without the imports)"
-    if prices := [f"{name} {price}" for name, price in kinds.items() if price]:
-        yield ", ".join(prices)
-    destroying = [f"leaves {format_bytes(workers.kept)}"] if workers.kept is not None else []
-    if _sure_of_times(workers):
-        destroying.insert(0, f"takes {format_seconds(workers.destroy.median)}")
-    if destroying:
-        yield f"destroying an interpreter {' and '.join(destroying)}"
-    if workers.run_queue is None:
-        yield "times were not judged: the system does not tell who waited for a core"
-    elif not _sure_of_times(workers):
-        yield f"times were not judged: the processes waited {workers.run_queue * 100:.0f} % of their time for a core"
-
-
-def _sure_of_times(workers: Workers) -> bool:
-    """Return True if the workers hardly waited for a core."""
-    return workers.run_queue is not None and workers.run_queue <= MOST_QUEUED
-
-
-def _taken(worker: WorkerPrice, workers: Workers, *, spread: bool = False) -> str:
-    """Return memory and start-up of one worker, as far as they are known and can be relied on."""
-    memory = [] if worker.memory is None else [format_bytes(worker.memory)]
-    start = _span(worker.start) if spread else format_seconds(worker.start.median)
-    return " and ".join([*memory, *([start] if _sure_of_times(workers) else [])])
-
-
-def _span(spread: Spread) -> str:
-    return f"{format_seconds(spread.median)} [{format_seconds(spread.lo)}, {format_seconds(spread.hi)}]"
+def _memory(inside: InterpretersEvaluation) -> Iterator[Fact]:
+    """Yield the memory of one more interpreter with what the project imports, or why it is not known."""
+    target = subinterpreters_on(inside.build.label)
+    match inside.trial:
+        case Missing() | InterpretersCrashed() as missing:
+            yield Fact(code="interpreters.memory-not-known", target=target, effect=Effect.NOTE, subject="memory",
+                       heading=HEADING, text=f"not known: {missing.reason}",
+                       gap=gap(missing) if isinstance(missing, Missing) else None)
+        case InterpreterTrial(memory=float() | int() as memory, process_memory=process, modules=modules):
+            imports = f" with {few(modules)}" if modules else ""
+            instead = "" if process is None else f" (a process {format_bytes(process)})"
+            yield Fact(code="interpreters.memory", target=target, effect=Effect.CAUTION, subject="interpreter",
+                       text=f"each takes {format_bytes(memory)}{imports}{instead}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet, own_finding
-from gilscope.toolkit.evaluate.sections import Missing, Workers, known
+from gilscope.toolkit.evaluate.sections import InterpreterTrial, Missing, known
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import counted, format_bytes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, Measure, TestRun, WorkerPrice
+    from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, Measure, TestRun
 
 # The columns in their order.
 COLUMNS = ("packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
@@ -64,11 +64,11 @@ def _cells(found: Evaluation) -> Iterator[tuple[str, TableCell]]:
         yield from ((build.build.label, cell) for cell in _build(build, found.machine))
     for inside in found.interpreters:
         yield from ((subinterpreters_on(inside.build.label), cell) for cell in _interpreters(inside))
-    workers = {inside.build: inside.workers for inside in found.interpreters}
+    trials = {inside.build: inside.trial for inside in found.interpreters}
     for processes in found.processes:
-        match workers.get(processes.build):
-            case Workers(process=price):
-                yield from ((processes_on(processes.build.label), cell) for cell in _growth(price))
+        match trials.get(processes.build):
+            case InterpreterTrial(process_memory=float() | int() as memory):
+                yield processes_on(processes.build.label), _growth(memory)
 
 
 def _build(build: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[TableCell]:
@@ -142,14 +142,13 @@ def _interpreters(inside: InterpretersEvaluation) -> Iterator[TableCell]:
             itself = own_finding(inside)
             yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
                                           if each.interpreters is InterpreterStatus.LOST]))
-    match inside.workers:
-        case Workers(interpreter=price):
-            yield from _growth(price)
+    match inside.trial:
+        case InterpreterTrial(memory=float() | int() as memory):
+            yield _growth(memory)
 
 
-def _growth(worker: WorkerPrice) -> Iterator[TableCell]:
-    if worker.memory is not None:
-        yield _cell("memory", f"+{format_bytes(worker.memory)}")
+def _growth(memory: float) -> TableCell:
+    return _cell("memory", f"+{format_bytes(memory)}")
 
 
 def _first(names: Sequence[str]) -> str:
