@@ -25,7 +25,7 @@ else:
 # In the order of --help; each is a module in toolkit/commands.
 _MODULES = {
     "run": "run.command", "compare": "compare", "report": "report.command", "race": "race.command",
-    "gil": "gil.command", "scale": "scale.command", "experiment": "experiment", "site": "site", "evaluate": "evaluate",
+    "gil": "gil.command", "scale": "scale", "experiment": "experiment", "site": "site", "evaluate": "evaluate",
     "doctor": "doctor.command", "builds": "builds", "fleet": "fleet.command", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)

@@ -27,8 +27,7 @@ from gilscope.toolkit.builds.find import find_builds, select_builds
 from tests.benchmarks.import_cost import cpu_seconds
 from tests.gil_guard.guarded import make_environment
 
-PLUGINS = ("gilscope.toolkit.race.pytest_.plugin", "gilscope.toolkit.gil_guard.plugin",
-           "gilscope.toolkit.commands.scale.pytest_plugin")
+PLUGINS = ("gilscope.toolkit.race.pytest_.plugin", "gilscope.toolkit.gil_guard.plugin")
 IMPORT = f"""
 import pytest, sys, time
 before = set(sys.modules)
@@ -77,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_nothing.py").write_text("def test():\n    pass\n")
         common = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_nothing.py"]
-        without = [*common, "-p", "no:gilscope_race", "-p", "no:gilscope_gil", "-p", "no:gilscope_scale"]
+        without = [*common, "-p", "no:gilscope_race", "-p", "no:gilscope_gil"]
         pairs = measured_pairs(common, without, args.pairs, Path(folder))
     show("a test run takes", [(ours - plain) * 1e3 for ours, plain in pairs], "ms CPU more with them")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.scale import command
+from gilscope.toolkit.commands import scale as command
 from gilscope.toolkit.errors import ToolkitError
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
@@ -143,7 +143,7 @@ def test_function_that_cannot_be_measured_is_refused_with_the_reason(scale, word
 STOPS = """
 import os, signal, sys
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.scale import command
+from gilscope.toolkit.commands import scale as command
 from gilscope.toolkit.scale import api
 from gilscope.toolkit.scale.zygote_process import LostZygoteError
 

@@ -59,7 +59,7 @@ def _python(words: list[str]) -> None:
 
 def _pytest(words: list[str]) -> None:
     for word in words:
-        known = word in {"--race", "--scale", "--gil=off", "-q", "tests"} or word in modules() or (ROOT / word).exists()
+        known = word in {"--race", "--gil=off", "-q", "tests"} or word in modules() or (ROOT / word).exists()
         assert known, f"pytest: what is {word}?"
 
 

@@ -20,7 +20,6 @@ ENTRY_POINTS = """\
 [pytest11]
 gilscope_race = gilscope.toolkit.race.pytest_.plugin
 gilscope_gil = gilscope.toolkit.gil_guard.plugin
-gilscope_scale = gilscope.toolkit.commands.scale.pytest_plugin
 """
 
 

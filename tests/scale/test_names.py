@@ -51,8 +51,8 @@ made = (lambda: object())()
 space = {{"program": program, "payload": payload, "made": made}}
 del sys.modules["__main__"]
 wanted = [eval(each, space) for each in {list(NAMED)!r}]
-both = names_of([payload["\\x1b[31m"]], "{NAME}:f", [{{}}, payload], {{}})
-print(json.dumps([names_of(wanted, "{NAME}:f", [payload], {{}}), both]))
+both = names_of([payload["\\x1b[31m"]], "{NAME}:f", [{{}}, payload])
+print(json.dumps([names_of(wanted, "{NAME}:f", [payload]), both]))
 """
 
 

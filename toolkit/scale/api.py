@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.hammer.offered_calls import OfferedCall
-    from gilscope.toolkit.scale.zygote_process import LoadedFunction, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
 TOO_SHORT = 1.5e-7      # seconds: an empty function takes 0.03 to 0.1 us with the loop that calls it
 LOOK_SECONDS = 30.0     # for the first calls of one: it hangs, or takes much longer than its test
@@ -179,7 +179,7 @@ class _ApiSurvey:
             return replace(seen, outcome=ApiOutcome.FAILED, problem=str(error))
 
 
-def looked_at(process: ZygoteClient, threads: int, seen: ApiCallable) -> ApiCallable:
+def looked_at(process: ZygoteProcess, threads: int, seen: ApiCallable) -> ApiCallable:
     """Return a callable with the verdict of a few measurements.
 
     Raises:
@@ -193,7 +193,7 @@ def looked_at(process: ZygoteClient, threads: int, seen: ApiCallable) -> ApiCall
     return replace(seen, outcome=outcome, evidence=evidence, seconds_per_call=seconds or None)
 
 
-def investigated(process: ZygoteClient, loaded: LoadedFunction, threads: int, seen: ApiCallable) -> ApiCallable:
+def investigated(process: ZygoteProcess, loaded: LoadedFunction, threads: int, seen: ApiCallable) -> ApiCallable:
     """Return a callable with the verdict and the cause, measured anew.
 
     Raises:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.object_sampler import ObjectSampler
     from gilscope.toolkit.scale.throughput import CleanCalls
-    from gilscope.toolkit.scale.zygote_process import ProgramObject, SampledObject, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import ProgramObject, SampledObject, ZygoteProcess
 
 SEARCHES = 2              # of which the last begins anew: one measurement that errs misleads a whole search
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
@@ -51,7 +51,7 @@ class FoundSet:
 class CountsSearch:
     """Finds the set of objects that gains most of what making everything immortal gains."""
 
-    def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], sampler: ObjectSampler, immortal: Span,
+    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode], sampler: ObjectSampler, immortal: Span,
                  clock: Callable[[], float], *, seconds: float, placement: CpuPlacement) -> None:
         """Search nothing yet.
 
@@ -197,7 +197,7 @@ class _OwnerGroup:
 class _MeasuredShares:
     """Measures which share of the gain of everything immortal a set of objects has."""
 
-    def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode], immortal: Span, *, until: float,
+    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode], immortal: Span, *, until: float,
                  clock: Callable[[], float], placement: CpuPlacement) -> None:
         self.starved = False     # some measurement had too little clean time
         self._process = process

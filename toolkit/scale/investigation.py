@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.scaling_rounds import RoundCalls
-    from gilscope.toolkit.scale.zygote_process import SampledObject, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import SampledObject, ZygoteProcess
 
     Clock = Callable[[], float]
 
@@ -115,7 +115,7 @@ class ScalingInvestigation:
 
 
 def investigate(
-    process: ZygoteClient, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
+    process: ZygoteProcess, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
     rest: Callable[[float], object] = time.sleep, say: Callable[[str], object] = lambda _: None,
 ) -> ScalingInvestigation:
     """Measure until verdict and cause are clear, or it is clear that they are not.
@@ -135,7 +135,7 @@ def investigate(
     return _Investigator(process, loaded, threads, clock, rest, say).run()
 
 
-def take_a_look(process: ZygoteClient, threads: int) -> tuple[ScalingEvidence, float]:
+def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, float]:
     """Measure a few rounds of threads, processes and one thread, for a verdict without its cause.
 
     Returns:
@@ -182,7 +182,7 @@ def _handoff_times(nanoseconds: Sequence[float]) -> HandoffTimes | None:
 
 class _Investigator:
     def __init__(
-        self, process: ZygoteClient, loaded: LoadedFunction, threads: int, clock: Clock,
+        self, process: ZygoteProcess, loaded: LoadedFunction, threads: int, clock: Clock,
         rest: Callable[[float], object], say: Callable[[str], object],
     ) -> None:
         self._process = process

@@ -10,7 +10,7 @@ from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.scale.zygote_process import SampledObject, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import SampledObject, ZygoteProcess
 
 PASSES = 3                # over all objects: a busy machine may hide one
 MOVED = 0.02              # share of samples in which the count of a suspect had moved, of those while threads had cores
@@ -21,7 +21,7 @@ LONGEST = 4.0             # times the usual time, on a busy machine
 class ObjectSampler:
     """Samples objects at a share of the threads' time in which they have cores."""
 
-    def __init__(self, process: ZygoteClient, threads: int, on_cores: float) -> None:
+    def __init__(self, process: ZygoteProcess, threads: int, on_cores: float) -> None:
         """Sample nothing yet; `on_cores` is that share."""
         self.on_cores = on_cores
         self._process = process

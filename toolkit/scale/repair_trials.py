@@ -18,7 +18,7 @@ from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, Thread
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteProcess
 
 ROUNDS = 3
 WIDE = 1.6              # times the lower end: with such an interval, as many rounds are measured again
@@ -77,7 +77,7 @@ NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME, method=CopyMethod.DEEP)
 
 
 def try_copies(
-    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], *,
+    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], *,
     placement: CpuPlacement = CpuPlacement.NEAR,
 ) -> tuple[RepairTrial, ...]:
     """Measure the function with copies of the objects, or of what holds them, in each thread.
@@ -115,7 +115,7 @@ def try_copies(
 
 
 def _tried(
-    process: ZygoteClient, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies, *,
+    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies, *,
     placement: CpuPlacement,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
@@ -135,7 +135,7 @@ def _tried(
 
 
 def _measured(
-    process: ZygoteClient, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies, *,
+    process: ZygoteProcess, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies, *,
     placement: CpuPlacement,
 ) -> RepairTrial:
     method = CopyMethod(copies.how)
@@ -163,7 +163,7 @@ def _measured(
 
 
 def _of_copies(
-    process: ZygoteClient, threads: int, copies: ThreadCopies, *, placement: CpuPlacement,
+    process: ZygoteProcess, threads: int, copies: ThreadCopies, *, placement: CpuPlacement,
 ) -> Span | None:
     """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
 

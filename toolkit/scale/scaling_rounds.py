@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.scale.throughput import CleanCalls
-    from gilscope.toolkit.scale.zygote_process import ZygoteClient
+    from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 
 ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
 LEAST_ROUNDS = 3          # that a ratio is of
@@ -152,7 +152,7 @@ def counts(calls: CleanCalls, placement: CpuPlacement, near: float) -> bool:
 class ScalingRounds(RoundCalls):
     """Measures some modes of one function in turn."""
 
-    def __init__(self, process: ZygoteClient, modes: Mapping[str, CallMode]) -> None:
+    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode]) -> None:
         """Measure nothing yet."""
         super().__init__({name: {} for name in modes})
         self._process = process

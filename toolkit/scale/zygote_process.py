@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -128,16 +127,74 @@ class ProgramObject:
     ours: bool = False                      # the owner is gilscope's
 
 
-class ZygoteClient(ABC):
-    """Asks a zygote that has a function for measurements, wherever it runs."""
+class ZygoteProcess:
+    """The running zygote of a build, asked for measurements; leaving the `with` block ends it."""
 
-    def __init__(self) -> None:
-        """Ask nothing yet."""
+    def __init__(self, python: str | Path, paths: Sequence[Path]) -> None:
+        """Start it.
+
+        Args:
+            python: A free-threaded build.
+            paths: Folders to import the user's modules from.
+        """
         self.measurements = 0
         self._first = 0      # of WINDOWS
         self.on_one_core = 0       # of the measurements of several threads
         self.handoffs: list[float] = []      # of the others: nanoseconds for a cache line from CPU to CPU
         self._names: dict[int, ProgramObject] = {}
+        self._folders = paths
+        environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
+        with ExitStack() as stack:
+            self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
+            self._helper = stack.enter_context(HelperProcess(
+                [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
+            self._wait_until_ready()
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        """Return the process."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self._stack.close()
+
+    def load(  # noqa: PLR0913 - what the zygote is asked
+        self, function: str, payloads: str | None, payload: str | None, threads: int, *,
+        recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False,
+        limit: float = ANSWER_LIMIT,
+    ) -> LoadedFunction:
+        """Load the function and call it until it is warm; it replaces an earlier one.
+
+        Args:
+            function: See `child.zygote.Zygote.load`, like the other arguments.
+            payloads: Of the function.
+            payload: Of the function.
+            threads: Their number.
+            recipe: Its call in a test.
+            maker: Names what makes it.
+            look: Only rates are wanted: no object can be made immortal, sampled or named.
+            limit: Seconds.
+
+        Raises:
+            UnknownNameError: There is no such module, function or payloads.
+            UnscalableFunctionError: It cannot be measured.
+            LostZygoteError: The process has ended.
+        """
+        until = time.monotonic() + limit
+        self._send(do="load", function=function, payloads=payloads, payload=payload, threads=threads, recipe=recipe,
+                   maker=maker, look=look)
+        if (told := self._answer(limit)) == {"calling": True}:
+            seconds = min(CALL_LIMIT, limit)
+            until = max(until, time.monotonic() + seconds)      # the import may have taken most of the time
+            told = self._answer(seconds, f"a call of {function} did not return within {seconds:.0f} s; name a part of "
+                                         "the work, or smaller payloads")
+        # Objects may take long to list once the calls are over.
+        if told == {"called": True}:
+            told = self._answer(max(0.0, until - time.monotonic()))
+        answer = self._content(told)
+        self._names.clear()
+        return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
     @property
     def near(self) -> float:
@@ -224,81 +281,6 @@ class ZygoteClient(ABC):
         answer: list[str | None] = self._ask(do="results", immortal=immortal)
         return answer
 
-    @abstractmethod
-    def _ask(self, **request: Any) -> Any:
-        """Return the answer to a request: `do` is the name of a method of `child.zygote.Zygote`.
-
-        Raises:
-            UnscalableFunctionError: The function cannot be measured.
-            LostZygoteError: The process has ended.
-        """
-
-
-class ZygoteProcess(ZygoteClient):
-    """The running zygote of a build; leaving the `with` block ends it."""
-
-    def __init__(self, python: str | Path, paths: Sequence[Path]) -> None:
-        """Start it.
-
-        Args:
-            python: A free-threaded build.
-            paths: Folders to import the user's modules from.
-        """
-        super().__init__()
-        self._folders = paths
-        environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
-        with ExitStack() as stack:
-            self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
-            self._helper = stack.enter_context(HelperProcess(
-                [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
-            self._wait_until_ready()
-            self._stack = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        """Return the process."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End it."""
-        self._stack.close()
-
-    def load(  # noqa: PLR0913 - what the zygote is asked
-        self, function: str, payloads: str | None, payload: str | None, threads: int, *,
-        recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False,
-        limit: float = ANSWER_LIMIT,
-    ) -> LoadedFunction:
-        """Load the function and call it until it is warm; it replaces an earlier one.
-
-        Args:
-            function: See `child.zygote.Zygote.load`, like the other arguments.
-            payloads: Of the function.
-            payload: Of the function.
-            threads: Their number.
-            recipe: Its call in a test.
-            maker: Names what makes it.
-            look: Only rates are wanted: no object can be made immortal, sampled or named.
-            limit: Seconds.
-
-        Raises:
-            UnknownNameError: There is no such module, function or payloads.
-            UnscalableFunctionError: It cannot be measured.
-            LostZygoteError: The process has ended.
-        """
-        until = time.monotonic() + limit
-        self._send(do="load", function=function, payloads=payloads, payload=payload, threads=threads, recipe=recipe,
-                   maker=maker, look=look)
-        if (told := self._answer(limit)) == {"calling": True}:
-            seconds = min(CALL_LIMIT, limit)
-            until = max(until, time.monotonic() + seconds)      # the import may have taken most of the time
-            told = self._answer(seconds, f"a call of {function} did not return within {seconds:.0f} s; name a part of "
-                                         "the work, or smaller payloads")
-        # Objects may take long to list once the calls are over.
-        if told == {"called": True}:
-            told = self._answer(max(0.0, until - time.monotonic()))
-        answer = self._content(told)
-        self._names.clear()
-        return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
-
     def _wait_until_ready(self) -> None:
         """Wait until the core is loaded, and say that it is being compiled if it is."""
         limit = START_LIMIT
@@ -307,6 +289,12 @@ class ZygoteProcess(ZygoteClient):
             limit = COMPILE_LIMIT
 
     def _ask(self, **request: Any) -> Any:
+        """Return the answer to a request: `do` is the name of a method of `child.zygote.Zygote`.
+
+        Raises:
+            UnscalableFunctionError: The function cannot be measured.
+            LostZygoteError: The process has ended.
+        """
         self._send(**request)
         return self._content(self._answer(ANSWER_LIMIT))
 

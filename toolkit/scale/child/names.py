@@ -18,7 +18,7 @@ from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 MOST = 400_000        # objects that are looked at
@@ -27,7 +27,6 @@ LATER = 4             # steps: constants of code come after what is so much fart
 ITEM = "the value of "
 LOG_HANDLER = "log handler"     # kind of the lock that one has
 ARGUMENT = "argument "
-TEST_ARGUMENT = "test argument "
 UNNAMED = "unknown"             # kind of an object to which no way was found
 HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
 # A class statement leaves one of these in the namespace of a class; before 3.13 perhaps only in that of its base.
@@ -59,18 +58,15 @@ class _Way:
                     argument=self.argument)
 
 
-def names_of(
-    wanted: Sequence[Any], function: str, payloads: list[Any] | None, arguments: Mapping[str, Any],
-) -> list[dict[str, Any]]:
+def names_of(wanted: Sequence[Any], function: str, payloads: list[Any] | None) -> list[dict[str, Any]]:
     """Return the fields of `zygote_process.ProgramObject` for each; the kind UNNAMED has the name of its type alone.
 
     Args:
         wanted: The objects.
         function: "package.module:name".
         payloads: Arguments of its only parameter.
-        arguments: Those of a test's parameters, which are fixtures or parametrized.
     """
-    found = _ways({id(each) for each in wanted}, _roots(function, payloads, arguments))
+    found = _ways({id(each) for each in wanted}, _roots(function, payloads))
     return [_described(each, found.get(id(each))) for each in wanted]
 
 
@@ -88,7 +84,7 @@ def _described(each: Any, way: _Way | None) -> dict[str, Any]:
             "held": [way.module, way.held] if way.held else None, "argument": way.argument, "ours": within(way.module)}
 
 
-def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, Any]) -> list[tuple[_Way, Any]]:
+def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
     """Return the roots of paths to objects, nearest to the reader first: own module, arguments, function, others."""
     own, found = function.partition(":")[0], find(function)
     roots: list[tuple[_Way, Any]] = [(_Way("module", own, text=f"module {own}", module=own), sys.modules[own])]
@@ -98,7 +94,6 @@ def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, An
         # Threads use all of theirs, so what is in the way is seldom in one of them alone: they belong together.
         roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}", owner=f"{ARGUMENT}{parameter}", argument=True),
                       payload))
-    roots += [(_Way("argument", f"{TEST_ARGUMENT}{name}"), each) for name, each in arguments.items()]
     roots.append((_Way("function", f"{function.replace(':', '.')}()", module=own), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
               if isinstance(module, types.ModuleType) and name != own and not within(name)]

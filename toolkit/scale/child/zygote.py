@@ -31,7 +31,7 @@ from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -109,8 +109,7 @@ class Zygote:
         return self.take(function, lambda: called, threads, made=_payloads(payloads, payload), look=look)
 
     def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, *,
-             made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None,
-             look: bool = False) -> dict[str, Any]:
+             made: list[Any] | None = None, look: bool = False) -> dict[str, Any]:
         """Take a function of this process, call it until it is warm, and list the objects.
 
         Args:
@@ -118,14 +117,12 @@ class Zygote:
             make: Returns what calls it with one of the payloads, or without argument; each thread has its own.
             threads: Payloads are dealt to so many threads if there are enough of them.
             made: The payloads.
-            arguments: What it is called with beside them, by the name of the parameter.
             look: Objects are neither listed nor named: rates alone are wanted, and soon.
 
         Raises:
             FunctionRefusedError: It cannot be measured.
         """
         self._name, self._make, self._call, self._payloads = name, make, make(), made
-        self._arguments = arguments or {}
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
         self._on_calls("calling")
@@ -206,7 +203,7 @@ class Zygote:
             return unnamed(wanted)
         try:
             named: list[dict[str, Any]] = self._asked(
-                lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING)
+                lambda: names_of(wanted, self._name, self._payloads), NAMING)
         except FailedMeasurementError:
             self._unnamable = True
             return unnamed(wanted)

@@ -14,7 +14,6 @@ from gilscope.toolkit.commands.options.common import add_build, duration, positi
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.request import check_callable_names, check_payload
-from gilscope.toolkit.commands.scale import BUDGET
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import allowed_cpus
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.api import ApiScaling
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
 
+BUDGET = "10m"      # of --api on a build
 THREADS = 2
 TEST_FOLDERS = ("tests", "test")
 FOUND, UNFINISHED = 1, 3
