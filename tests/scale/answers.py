@@ -23,7 +23,7 @@ def slower_investigation(**changes):
         judgement=Judgement(verdict=ScalingVerdict.SLOWER, obstacle=Obstacle.COUNTS), also=(),
         objects=(BlamedObject(name="app.PRICES", kind="global", type="list", places=(
             CodePlace(file="app.py", line=7, function="work"), CodePlace(file="app.py", line=9, function="work"))),),
-        trials=())
+        trial=None)
     return replace(found, **changes)
 
 

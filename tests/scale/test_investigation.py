@@ -13,7 +13,7 @@ from gilscope.toolkit.scale.child.names import UNNAMED
 from gilscope.toolkit.scale.counts_search import MOST_ALONE
 from gilscope.toolkit.scale.investigation import LONG_CALL, MOST_ROUNDS, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
+from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.report import investigation_sentences
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 from gilscope.toolkit.scale.zygote_process import (
@@ -69,7 +69,7 @@ class PlantedProcess:
         erring = self.errors.get(mode.immortal, 0) > 0
         if erring:
             self.errors[mode.immortal] -= 1
-        everything = mode.everything or (mode.copies and mode.copies.how != CopyMethod.SAME) or erring
+        everything = mode.everything or (mode.copies and not mode.copies.control) or erring
         relieved = self.counted if everything else () if self.hides else mode.immortal
         lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in relieved)
         return ALONE * mode.threads - lost - self.collecting * mode.collector
@@ -268,7 +268,7 @@ def test_set_that_experiment_does_not_confirm_is_not_named(planted):
 def test_copy_of_the_programs_globals_is_tried_where_no_set_is_found():
     answer = found(counted={42: 9_000.0}, hides=True)
     assert (answer.judgement.doubt, answer.objects) == (Doubt.SET, ())
-    (trial,) = answer.trials
+    trial = answer.trial
     assert (trial.gained, trial.copied) == (True, ("app.N42",))
     assert trial.of_ceiling.ratio == pytest.approx(1.0)
 
@@ -278,7 +278,7 @@ def test_copies_of_other_packages_are_no_repair():
         def names(self, numbers):
             return [replace(each, held=("library.core", "CACHE")) for each in super().names(numbers)]
 
-    assert found(Elsewhere, counted={42: 9_000.0}, hides=True).trials == ()
+    assert found(Elsewhere, counted={42: 9_000.0}, hides=True).trial is None
 
 
 def test_without_undisturbed_time_the_answer_is_open_after_a_bounded_number_of_measurements():
@@ -336,7 +336,7 @@ def test_set_that_gains_too_little_explains_nothing():
 
     answer = found(Fading, counted={42: 9_000.0})
     assert answer.judgement.doubt is Doubt.SET
-    assert answer.trials      # of globals, as no set was confirmed
+    assert answer.trial      # of globals, as no set was confirmed
     assert (answer.explained, answer.without) == (None, None)
 
 
@@ -404,7 +404,7 @@ def test_trial_on_one_core_shows_no_gain():
             return super().measure_cleanly(mode)
 
     answer = found(Copying, counted={42: 9_000.0})
-    assert [each.outcome for each in answer.trials] == [RepairOutcome.FEW_CLEAN]
+    assert answer.trial.outcome is RepairOutcome.FEW_CLEAN
 
 
 def test_cause_that_a_wide_interval_leaves_open_is_measured_longer():
@@ -578,7 +578,7 @@ def test_function_is_measured_anew_once_the_cpus_turn_out_to_have_been_far_apart
     answer = found(Late, counted={42: 3_000.0})
     assert (answer.judgement.verdict, answer.evidence.far) == (ScalingVerdict.SCALES, False)
     assert answer.evidence.of_ceiling.ratio == pytest.approx(0.85, abs=0.01)
-    assert (answer.objects, answer.trials) == ((), ())
+    assert (answer.objects, answer.trial) == ((), None)
 
 
 def test_function_whose_threads_are_on_far_cpus_always_has_the_answer_of_these():
@@ -604,9 +604,8 @@ def test_objects_of_gilscope_are_no_suspects():
 def test_repair_is_tried_for_the_object():
     answer = found(counted={7: 14_000.0}, moving=(3, 8))
     assert [each.name for each in answer.objects] == ["app.N7"]
-    (trial,) = answer.trials
-    assert trial.outcome is RepairOutcome.MEASURED
-    assert trial.of_ceiling.ratio == pytest.approx(1.0)
+    assert answer.trial.outcome is RepairOutcome.MEASURED
+    assert answer.trial.of_ceiling.ratio == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("moved", "queued", "named"), [
@@ -626,7 +625,7 @@ def test_search_whose_time_is_over_names_nobody():
     answer = found(Searching, counted=dict.fromkeys((1, 2, 3), 4_500.0))
     assert answer.judgement.doubt is Doubt.SET
     assert (answer.objects, answer.also) == ((), ())
-    assert [each.copied for each in answer.trials] == [("app.N3", "app.N2", "app.N1")]
+    assert answer.trial.copied == ("app.N3", "app.N2", "app.N1")
 
 
 @pytest.mark.parametrize(("seconds_per_call", "outcome"), [(1e-4, RepairOutcome.NO_TIME),
@@ -640,7 +639,7 @@ def test_no_repair_is_tried_where_measuring_took_too_long_for_such_calls(seconds
     answer = investigate(process, replace(LOADED, seconds_per_call=seconds_per_call), 2, clock=lambda: process.now,
                          rest=lambda _: None)
     assert [each.name for each in answer.objects] == ["app.N7"]
-    assert [trial.outcome for trial in answer.trials] == [outcome]
+    assert answer.trial.outcome is outcome
 
 
 def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():
@@ -748,7 +747,7 @@ def test_search_and_trial_go_on_until_the_cpus_are_near():
     assert [each.name for each in answer.objects] == ["app.N42"]
     assert answer.measurements > found(SpreadProcess, counted={42: 9_000.0}).measurements
     assert answer.judgement.doubt is None
-    assert [each.outcome for each in answer.trials] == [RepairOutcome.MEASURED]
+    assert answer.trial.outcome is RepairOutcome.MEASURED
 
 
 def test_collector_is_blamed_by_rounds_on_near_cpus():

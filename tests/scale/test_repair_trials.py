@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from gilscope.toolkit.scale.judgement import Span
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial, try_copies
+from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial, try_copies
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import (
     CopyTest,
@@ -25,20 +25,19 @@ MEASURED = {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}     # as busy as th
 
 
 class FakeZygote:
-    """A process that is measured at rates which are made up: the ceiling, the control, and each kind of copy."""
+    """A process that is measured at rates which are made up: the ceiling, the control, and the copies."""
 
-    def __init__(self, *, deep=1.9, pickled=1.9, clean=20, why=None, results=("1",), moved=0.0, fails=False,
-                 used=(), alone=2.0):
-        self.rates = {None: 2.0, "same": 0.6, "deepcopy": deep, "pickle": pickled}
+    def __init__(self, *, copied=1.9, clean=20, why=None, results=("1",), moved=0.0, fails=False,
+                 used=()):
+        self.rates = {None: 2.0, True: 0.6, False: copied}      # by whether it is the control
         self.clean, self.why, self.results, self.moved, self.fails, self.used = (
             clean, why, results, moved, fails, used)
-        self.alone = alone      # rate of processes with copies
         self.asked = []
         self.measured = 0
         self.near = inf
 
     def test_copies(self, copies, watched=()):
-        if copies.how == "same":
+        if copies.control:
             return CopyTest(why=None, results=["1"], originals=[7], used=[7])
         self.asked.append(copies)
         return CopyTest(why=self.why, results=list(self.results), originals=[7], used=list(self.used))
@@ -52,7 +51,7 @@ class FakeZygote:
             raise UnscalableFunctionError("f raised LookupError")
         self.measured += 1
         spent = self.clean * MS + bool(self.clean) * (self.measured % 5)   # what never varies has no known noise
-        rate = self.alone if mode.processes and mode.copies else self.rates[mode.copies and mode.copies.how]
+        rate = self.rates[mode.copies and mode.copies.control]
         return CleanCalls(threads=2, calls=int(rate * 500 * self.clean), spent=2 * spent)
 
 
@@ -61,8 +60,8 @@ def tried(process, *names):
 
 
 def test_copy_that_reaches_the_ceiling_is_told_beside_the_control():
-    (trial,) = tried(FakeZygote(), OBJECT)
-    assert (trial.outcome, trial.method) == (RepairOutcome.MEASURED, CopyMethod.DEEP)
+    trial = tried(FakeZygote(), OBJECT)
+    assert trial.outcome is RepairOutcome.MEASURED
     assert trial.of_ceiling.ratio == pytest.approx(0.95)
     assert trial.without == pytest.approx(0.3)
 
@@ -71,44 +70,30 @@ def test_copy_that_reaches_the_ceiling_is_told_beside_the_control():
     (Span(ratio=0.9, lo=0.8, hi=1.0), True), (Span(ratio=0.7, lo=0.45, hi=1.1), False),
     (Span(ratio=0.55, lo=0.52, hi=0.6), False), (None, False)])
 def test_copies_gain_if_their_interval_is_above_what_it_is_without(reached, gained):
-    trial = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, of_ceiling=reached, without=0.5)
+    trial = RepairTrial(outcome=RepairOutcome.MEASURED, of_ceiling=reached, without=0.5)
     assert trial.gained is gained
 
 
-def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():
-    first, second = tried(FakeZygote(deep=0.7), OBJECT, VALUE)
-    assert (first.method, second.method) == (CopyMethod.DEEP, CopyMethod.PICKLED)
-    assert first.of_ceiling.ratio == pytest.approx(0.35)
-    assert second.of_ceiling.ratio == pytest.approx(0.95)
-    (only,) = tried(FakeZygote(deep=0.7), VALUE)      # a deep copy of a number is the same number
-    assert only.method is CopyMethod.PICKLED
-
-
-def test_pickle_is_tried_where_a_deep_copy_keeps_using_what_the_original_stores():
-    class Array(FakeZygote):
-        def test_copies(self, copies, watched=()):
-            self.used = (7,) if copies.how == "deepcopy" else ()
-            return super().test_copies(copies, watched)
-
-    first, second = tried(Array(), OBJECT)
-    assert (first.method, first.outcome) == (CopyMethod.DEEP, RepairOutcome.STILL_USED)
-    assert (second.method, second.outcome) == (CopyMethod.PICKLED, RepairOutcome.MEASURED)
-    assert second.of_ceiling.ratio == pytest.approx(0.95)
+def test_value_that_a_copy_keeps_is_not_tried():
+    process = FakeZygote()
+    assert tried(process, VALUE) is None
+    assert not process.asked
+    assert tried(process, OBJECT, VALUE).outcome is RepairOutcome.MEASURED      # what holds it is copied
 
 
 def test_lock_is_not_copied_without_what_it_protects():
     lock = replace(OBJECT, name="app.LOCK", type="_thread.lock", held=("app", "LOCK"))
     process = FakeZygote()
-    assert [each.outcome for each in tried(process, lock)] == [RepairOutcome.LOCK_ALONE]
+    assert tried(process, lock).outcome is RepairOutcome.LOCK_ALONE
     assert not process.asked
     part = replace(OBJECT, name="app.TABLE.lock", type="_thread.lock")
-    assert [each.outcome for each in tried(process, part)] == [RepairOutcome.MEASURED]
+    assert tried(process, part).outcome is RepairOutcome.MEASURED
 
 
 def test_wide_interval_is_measured_again():
     class Unsteady(FakeZygote):
         def measure_cleanly(self, mode):
-            self.rates["deepcopy"] = 1.9 if self.measured >= 9 else 1.0 + (self.measured + 1) / 5
+            self.rates[False] = 1.9 if self.measured >= 9 else 1.0 + (self.measured + 1) / 5
             return super().measure_cleanly(mode)
 
     unsteady, steady = Unsteady(), FakeZygote()
@@ -119,7 +104,7 @@ def test_wide_interval_is_measured_again():
 
 def test_trial_with_little_clean_time_is_measured_again():
     process = FakeZygote(clean=4)      # three rounds are enough for a ratio, not for a statement
-    (trial,) = tried(process, OBJECT)
+    trial = tried(process, OBJECT)
     assert (trial.outcome, process.measured) == (RepairOutcome.MEASURED, 18)
 
 
@@ -141,7 +126,7 @@ def test_what_holds_the_objects_is_copied_once():
     ({"clean": 1}, [OBJECT], RepairOutcome.FEW_CLEAN, ""),
 ])
 def test_repair_that_could_not_be_tried_says_why(changes, names, outcome, detail):
-    (trial,) = tried(FakeZygote(**changes), *names)
+    trial = tried(FakeZygote(**changes), *names)
     assert (trial.outcome, trial.detail, trial.of_ceiling) == (outcome, detail, None)
 
 
@@ -192,8 +177,7 @@ def test_program_is_tried_on_a_free_threaded_build(python, function, name, outco
         names = process.names(range(loaded.objects))
         (number,) = (number for number, each in enumerate(names) if each.name == f"app.{name}")
         assert names[number].held == ("app", name)
-        trials = try_copies(process, 2, [(number, names[number])])
-        assert {trial.outcome for trial in trials} <= outcomes
+        assert try_copies(process, 2, [(number, names[number])]).outcome in outcomes
         (places,) = process.places([number])
         assert {place.function for place in places} == ({"through_a_method", "Config.read"} if name == "CONFIG"
                                                         else {function})
@@ -209,13 +193,3 @@ def test_function_that_fails_while_its_lines_are_watched_has_none(python, tmp_pa
         names = process.names(range(loaded.objects))
         (number,) = (number for number, each in enumerate(names) if each.name == "app.VALUE")
         assert process.places([number]) == [()]
-
-
-def test_slow_copies_that_share_nothing_are_told_from_copies_that_do():
-    (trial,) = tried(FakeZygote(deep=0.8, alone=0.8), OBJECT)
-    assert trial.of_ceiling.ratio == pytest.approx(0.4)
-    assert trial.of_copies.ratio == pytest.approx(1.0)
-    assert [each.of_copies.ratio for each in tried(FakeZygote(deep=0.8, pickled=0.8), OBJECT)] == [
-        pytest.approx(0.4)] * 2
-    (reached,) = tried(FakeZygote(), OBJECT)
-    assert reached.of_copies is None      # nothing is open

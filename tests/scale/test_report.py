@@ -11,7 +11,7 @@ from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.investigation import FarMeasurements, HandoffTimes
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
+from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.report import NOT_TRIED
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
@@ -49,17 +49,17 @@ def test_files_of_packages_are_shown_from_the_package_on():
 
 
 def test_repair_says_what_it_reached_or_why_it_was_not_tried():
-    measured = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
+    measured = RepairTrial(outcome=RepairOutcome.MEASURED, without=0.3,
                            of_ceiling=Span(ratio=0.95, lo=0.9, hi=1.0))
     assert ("Tried: with a copy by copy.deepcopy in each thread, threads were 3.17 times as fast as without: they "
             "reached 0.95 [0.90, 1.00] of the ceiling, and 0.30 without one in the same rounds (in those of the table, "
-            "0.50).") in said(trials=(measured,))
+            "0.50).") in said(trial=measured)
     apart = "the CPUs were farther apart than in those of the table"
-    assert apart in said(trials=(replace(measured, far=True),))
-    assert apart not in said(trials=(measured,))
-    uncopied = RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.DEEP, detail="TypeError: no")
+    assert apart in said(trial=replace(measured, far=True))
+    assert apart not in said(trial=measured)
+    uncopied = RepairTrial(outcome=RepairOutcome.UNCOPIED, detail="TypeError: no")
     assert "Not tried with a copy by copy.deepcopy in each thread: it cannot be made (TypeError: no)." in said(
-        trials=(uncopied,))
+        trial=uncopied)
     assert "Not tried: that takes a change of the code." in said()
     assert set(NOT_TRIED) == set(RepairOutcome) - {RepairOutcome.MEASURED}
 
@@ -175,19 +175,14 @@ def test_functions_of_a_module_that_one_build_loses_and_another_does_not_are_nam
 
 
 def trial(ratio, **fields):
-    return RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.45,
+    return RepairTrial(outcome=RepairOutcome.MEASURED, without=0.45,
                        of_ceiling=Span(ratio=ratio, lo=ratio, hi=ratio), **fields)
 
 
-def test_trial_without_a_gain_says_that_it_shows_none_or_what_it_shows_instead():
+def test_trial_without_a_gain_says_that_it_shows_none():
     no_gain = "this trial does not show what the repair gains"
-    assert no_gain in said(trials=(trial(0.47),))
-    assert no_gain not in said(trials=(trial(0.95),))
-    slow = said(trials=(trial(0.47, of_copies=Span(ratio=1.0, lo=0.9, hi=1.1)),))
-    assert no_gain not in slow
-    assert "reach 1.00 [0.90, 1.10] of as many processes with such copies" in slow
-    open_ = said(trials=(trial(0.47, of_copies=Span(ratio=0.85, lo=0.6, hi=1.2)),))
-    assert "of as many processes with such copies" not in open_
+    assert no_gain in said(trial=trial(0.47))
+    assert no_gain not in said(trial=trial(0.95))
 
 
 def test_loss_that_is_not_of_the_objects_says_how_much_counts_may_explain():
@@ -199,8 +194,8 @@ def test_loss_that_is_not_of_the_objects_says_how_much_counts_may_explain():
 
 def test_trial_that_stays_below_the_ceiling_leaves_the_rest_open():
     rest = "The rest of the loss is not explained"
-    assert said(trials=(trial(0.6), trial(0.7))).count(rest) == 1
-    assert rest not in said(trials=(trial(0.7), trial(0.85)))     # the second trial explains it
+    assert rest in said(trial=trial(0.7))
+    assert rest not in said(trial=trial(0.85))
 
 
 @pytest.mark.parametrize(("immortal", "counts"), [
@@ -233,13 +228,13 @@ def test_summary_names_the_gain_of_the_repair_and_open_objects():
     def in_short(**changes):
         return answer_summary(make_answer(slower_investigation(**changes)))[0]
 
-    assert in_short(trials=(trial(0.47), trial(0.95))) == (
+    assert in_short(trial=trial(0.95)) == (
         "3.14t: gets slower; in the way: reference counts of app.PRICES; with a copy in each thread, 2.11 "
         "times as fast (0.95 of the ceiling).")
-    assert "copy" not in in_short(trials=(trial(0.47),))
-    assert in_short(trials=(replace(trial(0.95), far=True),)).endswith("(0.95 of the ceiling, on CPUs farther apart).")
+    assert "copy" not in in_short(trial=trial(0.47))
+    assert in_short(trial=replace(trial(0.95), far=True)).endswith("(0.95 of the ceiling, on CPUs farther apart).")
     unnamed = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.COUNTS, doubt=Doubt.SET)
-    assert in_short(judgement=unnamed, objects=(), trials=(trial(0.95, copied=("app.SCHEMA",)),)) == (
+    assert in_short(judgement=unnamed, objects=(), trial=trial(0.95, copied=("app.SCHEMA",))) == (
         "3.14t: plateaus; in the way: reference counts of unknown objects; with a copy of app.SCHEMA in each "
         "thread, 2.11 times as fast (0.95 of the ceiling).")
     scales = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.HARDWARE)
@@ -309,7 +304,7 @@ def test_what_far_cpus_cost_is_told():
 def test_function_that_scales_on_near_cpus_alone_says_so_in_short(hi, in_short):
     far = FarMeasurements(count=9, handoff=160.2, of_ceiling=Span(ratio=0.3, lo=0.2, hi=hi))
     judgement = Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE)
-    assert f"3.14t: {in_short}" in said(judgement=judgement, far=far, objects=(), trials=())
+    assert f"3.14t: {in_short}" in said(judgement=judgement, far=far, objects=(), trial=None)
 
 
 @pytest.mark.parametrize(("immortal", "share", "told"), [
@@ -317,7 +312,7 @@ def test_function_that_scales_on_near_cpus_alone_says_so_in_short(hi, in_short):
 def test_function_that_scales_although_its_threads_share_counts_says_that_farther_cpus_cost_more(immortal, share, told):
     evidence = replace(slower_investigation().evidence, of_ceiling=Span(ratio=share, lo=share - 0.03, hi=share + 0.03),
                        immortal=Span(ratio=immortal, lo=immortal - 0.03, hi=immortal + 0.03))
-    text = said(judgement=Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE), objects=(), trials=(),
+    text = said(judgement=Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE), objects=(), trial=None,
                 evidence=evidence, handoff=HandoffTimes(median=33.4, lo=31.2, hi=36.0))
     assert ("that costs more on CPUs that are farther apart" in text) is told
 
@@ -338,14 +333,8 @@ def test_share_of_a_lock_is_unknown_unless_a_copy_gained():
     judgement = Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.LOCK)
     lock = BlamedObject(name="app.POOL.lock", kind="lock", type="_thread.lock", held=0.6)
     unknown = "How much of the loss is the lock's is not known"
-    assert unknown in said(objects=(lock,), judgement=judgement, trials=(trial(0.47),))
-    assert unknown not in said(objects=(lock,), judgement=judgement, trials=(trial(0.95),))
-
-
-def test_pattern_is_told_as_compiled_anew():
-    pattern = BlamedObject(name="app.WORD", kind="global", type="re.Pattern")
-    assert "Tried: with the pattern compiled anew in each thread, threads were 2.11 times" in said(
-        objects=(pattern,), trials=(trial(0.95),))
+    assert unknown in said(objects=(lock,), judgement=judgement, trial=trial(0.47))
+    assert unknown not in said(objects=(lock,), judgement=judgement, trial=trial(0.95))
 
 
 OPEN = {

@@ -2,14 +2,13 @@
 
 import copyreg
 import queue
-import re
 import sys
 import threading
 import types
 
 import pytest
 
-from gilscope.toolkit.scale.child.thread_copies import DEEP, PICKLED, SAME, ThreadCopy, UncopiedError
+from gilscope.toolkit.scale.child.thread_copies import ThreadCopy, UncopiedError
 from tests.scale import used_program, used_values
 
 
@@ -52,13 +51,13 @@ def program(monkeypatch):
     return app
 
 
-def call(program, how, *names, payloads=None, arguments=False):
-    made = ThreadCopy(program.f, payloads, how, held=names, arguments=arguments)
+def call(program, *names, payloads=None, arguments=False):
+    made = ThreadCopy(program.f, payloads, held=names, arguments=arguments)
     return made.call(*(made.payloads or ()))
 
 
 def test_global_is_copied_wherever_the_module_uses_it(program):
-    price, alias, limit, table, (_, same_table), inner = call(program, DEEP, ("copied_app.main", "PRICE"))
+    price, alias, limit, table, (_, same_table), inner = call(program, ("copied_app.main", "PRICE"))
     assert price is alias is inner
     assert price is not program.PRICE
     assert price.rate is program.PRICE.rate      # a number is no copy
@@ -67,30 +66,15 @@ def test_global_is_copied_wherever_the_module_uses_it(program):
     assert table is program.helpers.TABLE
 
 
-def test_pickle_makes_new_numbers_too(program):
-    price, *_ = call(program, PICKLED, ("copied_app.main", "PRICE"))
-    assert price.rate == program.PRICE.rate
-    assert price.rate is not program.PRICE.rate
-    _, _, limit, *_ = call(program, PICKLED, ("copied_app.main", "LIMIT"))
-    assert limit is not program.LIMIT
-
-
-def test_pickle_makes_a_compiled_pattern_for_each_thread():
-    pattern = re.compile("a(b+)c")
-    copies = [ThreadCopy(print, [pattern], PICKLED, held=(), arguments=True).payloads[0] for _ in range(2)]
-    assert copies == [pattern, pattern]
-    assert len({id(pattern), *map(id, copies)}) == 3
-
-
 def test_global_of_another_module_is_copied_for_all_who_use_it(program):
-    *_, table, (_, same_table), _ = call(program, DEEP, ("copied_app.helpers", "TABLE"))
+    *_, table, (_, same_table), _ = call(program, ("copied_app.helpers", "TABLE"))
     assert table is same_table
     assert table == program.helpers.TABLE
     assert table is not program.helpers.TABLE
 
 
 def test_control_copies_nothing_but_has_globals_of_its_own(program):
-    made = ThreadCopy(program.f, None, SAME, held=[("copied_app.main", "PRICE")], arguments=False)
+    made = ThreadCopy(program.f, None, held=[("copied_app.main", "PRICE")], arguments=False, control=True)
     assert made.call()[0] is program.PRICE
     assert made.call.__globals__ is not program.f.__globals__
     assert program.f.__globals__["PRICE"] is program.PRICE      # the program itself is as it was
@@ -98,25 +82,24 @@ def test_control_copies_nothing_but_has_globals_of_its_own(program):
 
 def test_payloads_are_copied(program):
     payload = [Price()]
-    *_, (own, _), _ = call(program, DEEP, payloads=[payload], arguments=True)
+    *_, (own, _), _ = call(program, payloads=[payload], arguments=True)
     assert own is not payload
-    *_, (own, _), _ = call(program, DEEP, ("copied_app.main", "PRICE"), payloads=[payload])
+    *_, (own, _), _ = call(program, ("copied_app.main", "PRICE"), payloads=[payload])
     assert own is payload
 
 
 def test_what_cannot_be_copied_says_why(program):
     program.LIMIT = (each for each in ())
     with pytest.raises(UncopiedError, match="TypeError: cannot pickle"):
-        call(program, DEEP, ("copied_app.main", "LIMIT"))
+        call(program, ("copied_app.main", "LIMIT"))
     with pytest.raises(UncopiedError, match="no plain Python function"):
-        ThreadCopy(len, None, DEEP, held=[("copied_app.main", "PRICE")], arguments=False)
+        ThreadCopy(len, None, held=[("copied_app.main", "PRICE")], arguments=False)
 
 
-@pytest.mark.parametrize("how", [DEEP, PICKLED])
-def test_copy_has_locks_of_its_own(program, how):
+def test_copy_has_locks_of_its_own(program):
     program.PRICE = shelf = Shelf()
     with shelf.lock, shelf.again, shelf.jobs.mutex:      # whoever waited for one of these would wait forever
-        own, *_ = call(program, how, ("copied_app.main", "PRICE"))
+        own, *_ = call(program, ("copied_app.main", "PRICE"))
         assert type(own) is Shelf
         assert own.again.acquire(blocking=False)
         with own.free:
@@ -130,7 +113,7 @@ def test_copy_has_locks_of_its_own(program, how):
 
 def test_method_keeps_the_original_and_the_program_is_unchanged():
     table = used_program.TABLE
-    made = ThreadCopy(used_program.f, [{"rates": 1}], DEEP, held=[("tests.scale.used_program", "PROVIDER")],
+    made = ThreadCopy(used_program.f, [{"rates": 1}], held=[("tests.scale.used_program", "PROVIDER")],
                       arguments=False)
     assert made.call(made.payloads[0])[4] is used_values.SHARED
     assert used_program.TABLE is table

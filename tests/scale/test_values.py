@@ -11,17 +11,16 @@ from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
 from gilscope.toolkit.scale.api_report import answer_document
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingVerdict, Span
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
+from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, answer_values, read_answer
 from tests.commands.test_scale import check_schema
 from tests.scale.answers import make_answer, slower_investigation
 
-FOUND = slower_investigation(trials=(
-    RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, of_ceiling=Span(ratio=0.9, lo=0.8, hi=1.0),
-                without=0.4),
-    RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.PICKLED, detail="TypeError: no")))
+FOUND = slower_investigation(trial=RepairTrial(
+    outcome=RepairOutcome.MEASURED, of_ceiling=Span(ratio=0.9, lo=0.8, hi=1.0), without=0.4))
 OPEN = slower_investigation(
     judgement=Judgement(verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.FEW_CLEAN),
+    trial=RepairTrial(outcome=RepairOutcome.UNCOPIED, detail="TypeError: no"),
     evidence=replace(FOUND.evidence, enough=False, of_ceiling=Span(ratio=0.7, lo=0.5, hi=inf), speedup=None))
 LOOKED = replace(FOUND.evidence, clean_seconds=0.0, enough=False, immortal=None)
 CALLED = {"call": "work(1)", "place": "test_app.py:3"}
@@ -70,7 +69,6 @@ def test_stored_answer_fits_its_schema_and_does_not_name_the_machine(kind):
     (lambda values: values["builds"][0].update(verdict="fine"), "verdict is 'fine', not scales or plateaus"),
     (lambda values: values["builds"][0]["speedup"].update(lo="low"), "speedup.lo is 'low', not a number"),
     (lambda values: values["builds"][0]["objects"][0].pop("name"), r"objects\[0\] lacks name"),
-    (lambda values: values["builds"][0].update(trials=None), "trials is None, not a list"),
     (lambda values: values["builds"][0]["function"].pop("payloads"), "lacks payloads"),
 ])
 def test_damaged_field_is_named(change, said):

@@ -14,7 +14,7 @@ from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
 from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
 from gilscope.toolkit.scale.blamed_object import BlamedObject
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
+from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.badge import badge_values
@@ -54,8 +54,8 @@ def all_pages(text):
     series, group, files = follow(runs), next(iter(workload_pages(runs))), {text: "x.json"}
     fleets = [{"label": text, "page": "fleet-x.html"}]
     found = slower_investigation(objects=(BlamedObject(name=text, kind="global", type=text, places=(
-        CodePlace(file=text, line=7, function=text),)),), trials=(
-            RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.DEEP, detail=text),))
+        CodePlace(file=text, line=7, function=text),)),), trial=RepairTrial(
+            outcome=RepairOutcome.UNCOPIED, detail=text))
     api = ApiScaling(complete=True, callables=(
         ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.SLOWER, evidence=found.evidence, found=found),
         ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.FAILED, problem=text)))

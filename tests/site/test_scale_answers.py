@@ -181,7 +181,7 @@ def test_copy_of_an_answer_is_taken_once_and_said_and_so_is_that_in_a_site(tmp_p
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"schema": "gilscope/scale/2"}, r"bad\.json has the schema 'gilscope/scale/2', and .* reads gilscope/scale/1"),
+    ({"schema": "gilscope/scale/1"}, r"bad\.json has the schema 'gilscope/scale/1', and .* reads gilscope/scale/2"),
     ({"threads": "two"}, r"bad\.json is damaged, edited, or of another version of gilscope: threads is 'two'"),
 ])
 def test_answer_that_cannot_be_read_is_left_out_and_said(tmp_path, change, said):

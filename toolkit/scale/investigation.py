@@ -99,7 +99,7 @@ class ScalingInvestigation:
     also: tuple[BlamedObject, ...]          # locks that were seen held beside them
     explained: float | None                 # share of the loss that the objects explain; None: not measured
     without: float | None                   # throughput with the objects out of the way, as a share of the ceiling
-    trials: tuple[RepairTrial, ...]         # of a copy in each thread; empty if a copy is no repair
+    trial: RepairTrial | None               # of a copy in each thread; None: a copy is no repair
     queued_share: float                     # of the threads' time, they waited for a core
     switches: float                         # voluntary ones a second and thread
     measurements: int
@@ -201,14 +201,14 @@ class _Investigator:
         self._also: tuple[BlamedObject, ...] = ()
         self._explained: float | None = None
         self._without: float | None = None
-        self._trials: tuple[RepairTrial, ...] = ()
+        self._trial: RepairTrial | None = None
         self._placement = CpuPlacement.NEAR      # of what verdict and cause are of
 
     def run(self) -> ScalingInvestigation:
         answer = self._investigate()
         if self._moved:
-            self._objects = self._also = self._trials = ()
-            self._explained = self._without = None
+            self._objects = self._also = ()
+            self._explained = self._without = self._trial = None
             self._pass_began = self._clock()
             answer = self._investigate()
         return answer
@@ -250,7 +250,7 @@ class _Investigator:
             threads=self._threads, loaded=self._loaded,
             rates={name: rounds.total(name).rate for name in self._modes}, evidence=evidence, judgement=judgement,
             objects=self._objects, also=self._also, explained=self._explained, without=self._without,
-            trials=self._trials, queued_share=total.queued_share,
+            trial=self._trial, queued_share=total.queued_share,
             switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
             measurements=self._process.measurements - measurements,
             set_aside=0 if evidence.one_core else self._process.on_one_core - on_one_core,
@@ -379,10 +379,10 @@ class _Investigator:
         if not self._objects or not COPIED.issuperset(repairs(obstacle, self._objects)):
             return
         if self._is_late():
-            self._trials = (NOT_BEGUN,)
+            self._trial = NOT_BEGUN
             return
         self._say(f"{obstacle.value} of {list_text(one.name for one in self._objects)}; trying a copy in each thread")
-        self._trials = try_copies(
+        self._trial = try_copies(
             self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)),
             placement=self._placement)
 
@@ -394,8 +394,8 @@ class _Investigator:
         own = [(each.number, name) for each, name in named if name.argument or (
             name.held is not None and name.held[0].partition(".")[0] == self._loaded.package)]
         if own:
-            self._trials = tuple(each for each in try_copies(
-                self._process, self._threads, own, placement=self._placement) if each.gained)
+            trial = try_copies(self._process, self._threads, own, placement=self._placement)
+            self._trial = trial if trial and trial.gained else None
 
     def _blame_counts(
         self, sampler: ObjectSampler, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,

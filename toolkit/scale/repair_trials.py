@@ -1,16 +1,16 @@
 """Try a repair by itself: a copy of the objects in the way, made inside each thread.
 
-A copy by `copy.deepcopy` keeps numbers, texts and tuples as they are; one by `pickle` makes new ones of them, too.
-What such a copy reaches is measured beside the function with the same globals of its own and no copy.
+The copy is one by `copy.deepcopy`, which keeps numbers, texts and tuples as they are.  What it reaches is measured
+beside the function with the same globals of its own and no copy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.scale.judgement import CONTRAST, SURELY_SCALES, Span
+from gilscope.toolkit.scale.judgement import CONTRAST, Span
 from gilscope.toolkit.scale.repairs import LOCKS, UNCOPIED
 from gilscope.toolkit.scale.scaling_rounds import PROCESSES, CpuPlacement, ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
@@ -24,15 +24,6 @@ ROUNDS = 3
 WIDE = 1.6              # times the lower end: with such an interval, as many rounds are measured again
 STILL_MOVES = 0.02      # share of samples in which the count of an original had moved: it is still used
 CONTROL, COPIES = "control", "copies"
-COPYING_PROCESSES = "processes with copies"
-
-
-class CopyMethod(StrEnum):
-    """The way to copy; JSON has the value."""
-
-    SAME = "same"             # the control: it copies nothing
-    DEEP = "deepcopy"
-    PICKLED = "pickle"
 
 
 class RepairOutcome(StrEnum):
@@ -53,11 +44,9 @@ class RepairTrial:
     """A repair that was tried, or the reason why it was not."""
 
     outcome: RepairOutcome
-    method: CopyMethod
     of_ceiling: Span | None = None     # with the copies
     without: float | None = None       # of the ceiling, without them
     detail: str = ""                   # the error of a copy
-    of_copies: Span | None = None      # with the copies, against processes with such copies; None: it was not needed
     copied: tuple[str, ...] = ()       # the globals and arguments that each thread copied
     far: bool = False                  # it was measured on CPUs that are farther apart than those of the verdict
 
@@ -73,13 +62,13 @@ class RepairTrial:
         return bool(reached and without and reached.ratio >= CONTRAST * without and reached.lo > without)
 
 
-NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME, method=CopyMethod.DEEP)
+NOT_BEGUN = RepairTrial(outcome=RepairOutcome.NO_TIME)
 
 
 def try_copies(
     process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], *,
     placement: CpuPlacement = CpuPlacement.NEAR,
-) -> tuple[RepairTrial, ...]:
+) -> RepairTrial | None:
     """Measure the function with copies of the objects, or of what holds them, in each thread.
 
     Args:
@@ -87,63 +76,50 @@ def try_copies(
         threads: Their number.
         objects: Those in the way, by number.
         placement: Where the CPUs were when they were found; see `ScalingRounds.take_enough`.
+
+    Returns:
+        The trial, or None if a copy of each object is the same object.
     """
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
-        return (RepairTrial(outcome=RepairOutcome.ELSEWHERE, method=CopyMethod.DEEP),)
+        return RepairTrial(outcome=RepairOutcome.ELSEWHERE)
     if any(name.type in LOCKS and name.held and name.name == ".".join(name.held) for name in names):
-        return (RepairTrial(outcome=RepairOutcome.LOCK_ALONE, method=CopyMethod.DEEP),)
-    held = tuple(dict.fromkeys(name.held for name in names if name.held))
-    arguments = any(name.argument for name in names)
-    trials: list[RepairTrial] = []
-    for method in (CopyMethod.DEEP, CopyMethod.PICKLED):
-        if method is CopyMethod.DEEP and all(name.type in UNCOPIED for name in names):
-            continue      # such a copy is the same object
-        trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments),
-                       placement=placement)
-        measured = trial.outcome is RepairOutcome.MEASURED
-        if trials and not measured:      # it says no more than the first
-            break
-        trials.append(trial)
-        spans = [span.ratio for span in (trial.of_ceiling, trial.of_copies) if span]
-        # Threads with copies that reach as many processes with such copies share nothing any more.
-        reached = max(spans, default=0.0)
-        # A deep copy of a numpy array has the data type of the original.
-        if reached >= SURELY_SCALES or not (measured or trial.outcome is RepairOutcome.STILL_USED):
-            break
-    return tuple(trials)
+        return RepairTrial(outcome=RepairOutcome.LOCK_ALONE)
+    new = [number for number, name in objects if name.type not in UNCOPIED]
+    if not new:
+        return None
+    copies = ThreadCopies(held=tuple(dict.fromkeys(name.held for name in names if name.held)),
+                          arguments=any(name.argument for name in names))
+    return _tried(process, threads, new, copies, placement=placement)
 
 
 def _tried(
-    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies, *,
-    placement: CpuPlacement,
+    process: ZygoteProcess, threads: int, new: Sequence[int], copies: ThreadCopies, *, placement: CpuPlacement,
 ) -> RepairTrial:
-    method = CopyMethod(copies.how)
-    control = ThreadCopies(how=CopyMethod.SAME, held=copies.held, arguments=copies.arguments)
-    new = [number for number, name in objects if method is CopyMethod.PICKLED or name.type not in UNCOPIED]
+    """Call the function with the copies, and measure it unless that shows that they are none."""
+    control = replace(copies, control=True)
     plain, test = process.test_copies(control), process.test_copies(copies, new)
     if why := plain.why or test.why:
-        return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=why)
+        return RepairTrial(outcome=RepairOutcome.UNCOPIED, detail=why)
     if test.used:
-        return RepairTrial(outcome=RepairOutcome.STILL_USED, method=method)
+        return RepairTrial(outcome=RepairOutcome.STILL_USED)
     if plain.results != test.results and plain.results == process.test_copies(control).results:
-        return RepairTrial(outcome=RepairOutcome.RESULTS, method=method)
+        return RepairTrial(outcome=RepairOutcome.RESULTS)
     try:
-        return _measured(process, threads, {*new, *test.originals}, control, copies, placement=placement)
+        return _measured(process, threads, {*new, *test.originals}, copies, placement=placement)
     except UnscalableFunctionError as error:      # a copy that works once may fail later
-        return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=str(error))
+        return RepairTrial(outcome=RepairOutcome.UNCOPIED, detail=str(error))
 
 
 def _measured(
-    process: ZygoteProcess, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies, *,
-    placement: CpuPlacement,
+    process: ZygoteProcess, threads: int, replaced: set[int], copies: ThreadCopies, *, placement: CpuPlacement,
 ) -> RepairTrial:
-    method = CopyMethod(copies.how)
     # C code uses an object in no line of the program.
     if any(each.moved >= STILL_MOVES for each in process.sample(threads, sorted(replaced), CLOSE_PERIOD, copies)):
-        return RepairTrial(outcome=RepairOutcome.STILL_USED, method=method)
+        return RepairTrial(outcome=RepairOutcome.STILL_USED)
     rounds = ScalingRounds(process, {
-        PROCESSES: CallMode(threads=threads, processes=True), CONTROL: CallMode(threads=threads, copies=control),
+        PROCESSES: CallMode(threads=threads, processes=True),
+        CONTROL: CallMode(threads=threads, copies=replace(copies, control=True)),
         COPIES: CallMode(threads=threads, copies=copies)})
     enough = rounds.take_enough(ROUNDS, placement)
     found = rounds.span(PROCESSES, COPIES)
@@ -152,26 +128,8 @@ def _measured(
         found = rounds.span(PROCESSES, COPIES)
     without = rounds.span(PROCESSES, CONTROL)
     if found is None or without is None or not enough:
-        return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
-    return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
-                       without=without.ratio,
+        return RepairTrial(outcome=RepairOutcome.FEW_CLEAN)
+    return RepairTrial(outcome=RepairOutcome.MEASURED, of_ceiling=found, without=without.ratio,
                        far=rounds.placement is CpuPlacement.FAR and placement is CpuPlacement.NEAR,
                        copied=tuple(f"{module}.{name}" for module, name in copies.held) + (
-                           ("arguments",) if copies.arguments else ()),
-                       of_copies=None if found.ratio >= SURELY_SCALES else _of_copies(
-                           process, threads, copies, placement=placement))
-
-
-def _of_copies(
-    process: ZygoteProcess, threads: int, copies: ThreadCopies, *, placement: CpuPlacement,
-) -> Span | None:
-    """Return the ratio of threads to processes, both with copies; None if the machine was too busy.
-
-    An instance that `copy` or `pickle` made may be slower in one thread already: it keeps its attributes in a dict.
-    That is a cost of the copy, and says nothing about sharing.
-    """
-    rounds = ScalingRounds(process, {
-        COPYING_PROCESSES: CallMode(threads=threads, processes=True, copies=copies),
-        COPIES: CallMode(threads=threads, copies=copies)})
-    enough = rounds.take_enough(ROUNDS, placement)
-    return rounds.span(COPYING_PROCESSES, COPIES) if enough else None
+                           ("arguments",) if copies.arguments else ()))

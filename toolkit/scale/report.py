@@ -12,13 +12,12 @@ from gilscope.toolkit.scale.judgement import (
     HARDLY_LOCKED,
     LOST,
     SCALES,
-    SURELY_SCALES,
     Doubt,
     Obstacle,
     ScalingVerdict,
     counts_explain,
 )
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
+from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.repairs import DOUBTS, LOCKS, PATTERN, UNCOPIED, RepairCode, advice
 from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
@@ -35,10 +34,7 @@ if TYPE_CHECKING:
 NOISE = 1.1        # times what is possible: from there on, a word on it
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
-COPIES = {
-    CopyMethod.DEEP: "a copy by copy.deepcopy in each thread",
-    CopyMethod.PICKLED: "a copy by pickle in each thread, in which numbers, texts and tuples are new as well",
-}
+COPY = "a copy by copy.deepcopy in each thread"
 NOT_TRIED = {
     RepairOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
     RepairOutcome.UNCOPIED: "it cannot be made",
@@ -168,22 +164,15 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     for each in fitting:
         subject = f"{list_text(one.name for one in each.objects)}: " if len(fitting) > 1 and each.objects else ""
         yield f"{subject}{each.text}"
-    for trial in found.trials:
+    if trial := found.trial:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             yield from _gain(trial, trial.of_ceiling, found)
             yield from _beyond(found, trial)
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
-            yield f"Not tried with {_copy_text(trial, found)}: {NOT_TRIED[trial.outcome]}{detail}."
-    if found.objects and fitting and not found.trials and {each.code for each in fitting} != {RepairCode.BYTECODE}:
+            yield f"Not tried with {COPY}: {NOT_TRIED[trial.outcome]}{detail}."
+    elif found.objects and fitting and {each.code for each in fitting} != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
-
-
-def _copy_text(trial: RepairTrial, found: ScalingInvestigation) -> str:
-    """Return the kind of copy that a trial gave each thread."""
-    # The trial empties the cache of `re` before it unpickles a pattern: pickle alone would give the shared one.
-    patterns = bool(found.objects) and all(one.type == PATTERN for one in found.objects)
-    return "the pattern compiled anew in each thread" if patterns else COPIES[trial.method]
 
 
 def _gain(trial: RepairTrial, reached: Span, found: ScalingInvestigation) -> Iterator[str]:
@@ -193,32 +182,19 @@ def _gain(trial: RepairTrial, reached: Span, found: ScalingInvestigation) -> Ite
     table = "" if share is None else f" (in those of the table, {share.ratio:.2f})"
     gain = "" if trial.times is None else f"threads were {trial.times:.2f} times as fast as without: "
     without = "" if not trial.without else f", and {trial.without:.2f} without one in the same rounds{table}"
-    yield (f"Tried: with {_copy_text(trial, found)}{of}, {gain}they reached {span_text(reached)} of the ceiling"
-           f"{without}.")
+    yield f"Tried: with {COPY}{of}, {gain}they reached {span_text(reached)} of the ceiling{without}."
     if trial.far:
         yield ("In the rounds of this trial, the CPUs were farther apart than in those of the table, so that sharing "
                "cost more: compare within the trial alone.")
 
 
 def _beyond(found: ScalingInvestigation, trial: RepairTrial) -> Iterator[str]:
-    """Yield why a trial below the ceiling is a gain all the same, or shows none."""
-    own = trial.of_copies
-    reached = trial.of_ceiling
-    if own is not None and reached and own.ratio >= SCALES and own.lo >= max(SURELY_SCALES, reached.hi):
-        yield (f"Threads with such copies reach {span_text(own)} of as many processes with such copies, so at most "
-               f"{percent(max(1 - own.lo, 0.0))} is still lost by sharing: a call on a copy takes longer by itself. "
-               "Attributes of an instance that copy or pickle made can be slower than those of one that its class "
-               "made: make it by the class in each thread.")
-    elif found.judgement.obstacle is Obstacle.COUNTS and trial.of_ceiling and trial.without and not trial.gained:
+    """Yield that a trial below the ceiling shows no gain, or leaves something open."""
+    if found.judgement.obstacle is Obstacle.COUNTS and trial.without and not trial.gained:
         yield ("So this trial does not show what the repair gains, although counts of what is named are in the way: "
                "measure your program with the change.")
-    elif reached and reached.ratio < SCALES and reached.ratio == _best_reached(found):
+    elif trial.of_ceiling and trial.of_ceiling.ratio < SCALES:
         yield "The rest of the loss is not explained: make the change, and measure again."
-
-
-def _best_reached(found: ScalingInvestigation) -> float:
-    """Return the highest share of the ceiling that a trial reached."""
-    return max(trial.of_ceiling.ratio for trial in found.trials if trial.of_ceiling)
 
 
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:
@@ -241,7 +217,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 
 def _beside_lock(found: ScalingInvestigation) -> Iterator[str]:
     """Yield that the lock's share of the loss is unknown, and whether reference counts cost something, too."""
-    if not any(each.gained for each in found.trials):
+    if not (found.trial and found.trial.gained):
         yield "How much of the loss is the lock's is not known: measure again once threads hold it less, or not at all."
     if _counts_cost(found.evidence):
         yield ("Reference counts cost something, too: with every object immortal, it is "
@@ -367,15 +343,14 @@ def _loss_on_far_cpus(found: ScalingInvestigation) -> Span | None:
 
 
 def _gain_in_short(found: ScalingInvestigation) -> str:
-    """Return the gain of the best trial, in words; "" if no trial gained."""
-    gains = [(trial.times, trial.of_ceiling.ratio, trial.far, trial.copied)
-             for trial in found.trials if trial.gained and trial.times and trial.of_ceiling]
-    if not gains:
+    """Return the gain of the trial, in words; "" if it did not gain."""
+    trial = found.trial
+    if not (trial and trial.gained and trial.times and trial.of_ceiling):
         return ""
-    times, reached, far, copied = max(gains)
-    of = "" if found.objects else f" of {list_text(copied)}"
-    where = ", on CPUs farther apart" if far else ""
-    return f"; with a copy{of} in each thread, {times:.2f} times as fast ({reached:.2f} of the ceiling{where})"
+    of = "" if found.objects else f" of {list_text(trial.copied)}"
+    where = ", on CPUs farther apart" if trial.far else ""
+    return (f"; with a copy{of} in each thread, {trial.times:.2f} times as fast ({trial.of_ceiling.ratio:.2f} of the "
+            f"ceiling{where})")
 
 
 def _lacks_objects(found: ScalingInvestigation) -> bool:

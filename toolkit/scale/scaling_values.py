@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
-SCHEMA = "gilscope/scale/1"
+SCHEMA = "gilscope/scale/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,7 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "explained": found.explained, "without": found.without,
         "repairs": [{"code": each.code.value, "text": each.text, "objects": [one.name for one in each.objects]}
                     for each in advice(judgement.obstacle, found.repairable)],
-        "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling), "of_copies": span_values(one.of_copies)}
-                   for one in found.trials],
+        "trial": found.trial and asdict(found.trial) | {"of_ceiling": span_values(found.trial.of_ceiling)},
         "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
         "speedup": span_values(evidence.speedup), "ceiling": span_values(evidence.ceiling),
         "later": [{"of_ceiling": span_values(one.of_ceiling), "speedup": span_values(one.speedup)}
@@ -180,13 +179,12 @@ def _plain_callable(values: Mapping[str, Any], threads: object) -> dict[str, Any
 
 def _plain_investigation(values: Mapping[str, Any], threads: object) -> dict[str, Any]:
     names = ("rates", "objects", "also", "explained", "without", "queued_share", "switches", "measurements", "seconds")
-    trials = from_plain(list[dict[str, Any]], values.get("trials"), "trials")
     return {name: values.get(name) for name in names} | {
         "set_aside": values.get("set_aside", 0), "handoff": values.get("handoff"), "threads": threads,
         "loaded": values.get("function"), "far": _with_span(values.get("on_far_cpus"), "of_ceiling"),
         "evidence": _plain_evidence(values, threads),
         "judgement": {name: values.get(name) for name in ("verdict", "obstacle", "doubt")},
-        "trials": [_with_span(each, "of_ceiling", "of_copies") for each in trials]}
+        "trial": _with_span(values.get("trial"), "of_ceiling")}
 
 
 def _plain_evidence(values: Mapping[str, Any], threads: object) -> dict[str, Any]:

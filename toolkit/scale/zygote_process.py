@@ -68,9 +68,9 @@ class LoadedFunction:
 class ThreadCopies:
     """The copies that each thread makes for itself, of globals and of its payloads."""
 
-    how: str                             # see `child.thread_copies`
     held: tuple[tuple[str, str], ...]    # module and name of each global
     arguments: bool
+    control: bool = False                # copies nothing, and has globals of its own all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

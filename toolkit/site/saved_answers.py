@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
     Values = dict[str, Any]
 
-SCHEMAS = {"race": "gilscope/race/4", "gil": "gilscope/gil/2", "doctor": "gilscope/doctor/2",
-           "evaluate": "gilscope/evaluate/2"}
+SCHEMAS = {
+    "race": "gilscope/race/4",
+    "gil": "gilscope/gil/2",
+    "doctor": "gilscope/doctor/2",
+    "evaluate": "gilscope/evaluate/3",
+}
 TEMPLATES = {"race": "race.html", "gil": "waits.html", "doctor": "verdict.html", "evaluate": "verdict.html"}
 MOST = 4   # packages that a title names
 

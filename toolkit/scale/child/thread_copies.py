@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import copyreg
 import functools
-import pickle
 import sys
 import types
 from _thread import RLock, allocate_lock
@@ -20,23 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-SAME, DEEP, PICKLED = "same", "deepcopy", "pickle"      # how to copy; "same" is the control, which copies nothing
-_LOADING = allocate_lock()
-
-
-def _by_pickle(original: Any) -> Any:
-    stored = pickle.dumps(original)
-    with _LOADING:     # a compiled pattern comes from re's cache, which another thread may just have filled
-        if "re" in sys.modules:
-            sys.modules["re"].purge()
-        return pickle.loads(stored)  # noqa: S301 - the program's own object
-
-
-_COPY: dict[str, Callable[[Any], Any]] = {SAME: lambda each: each, DEEP: copy.deepcopy, PICKLED: _by_pickle}
-
 
 def _copy_locks_as_new() -> None:
-    """Have copies hold new locks where originals hold locks, which neither `copy` nor `pickle` can copy.
+    """Have copies hold new locks where originals hold locks, which `copy` cannot copy.
 
     For a process that ends afterwards: the program itself may count on the error.
     """
@@ -56,33 +41,34 @@ class UncopiedError(Exception):
 class ThreadCopy:
     """The function and the payloads that one thread works with; made inside that thread."""
 
-    def __init__(self, call: Callable[..., object], payloads: list[Any] | None, how: str, *,
-                 held: Sequence[tuple[str, str]], arguments: bool) -> None:
+    def __init__(self, call: Callable[..., object], payloads: list[Any] | None, *,
+                 held: Sequence[tuple[str, str]], arguments: bool, control: bool = False) -> None:
         """Copy.
 
         Args:
             call: The user's function.
             payloads: The thread's payloads; None: it takes no argument.
-            how: SAME, DEEP or PICKLED.
             held: Module and name of the globals to copy.
             arguments: True to copy the payloads, too.
+            control: True to copy nothing, but to have globals of the thread's own all the same.
 
         Raises:
             UncopiedError: Something cannot be copied.
         """
         _copy_locks_as_new()
-        self.payloads = self._copied(payloads, how) if arguments else payloads
+        copied: Callable[[Any], Any] = (lambda each: each) if control else self._copied
+        self.payloads = copied(payloads) if arguments else payloads
         self.call = call
         if held:
             originals = [vars(sys.modules[module])[name] for module, name in held]
-            self._copies = {id(each): self._copied(each, how) for each in originals}
+            self._copies = {id(each): copied(each) for each in originals}
             self._spaces: dict[int, dict[str, Any]] = {}
             self.call = self._private(call, {module for module, _ in held})
 
     @staticmethod
-    def _copied(each: Any, how: str) -> Any:
+    def _copied(each: Any) -> Any:
         try:
-            return _COPY[how](each)
+            return copy.deepcopy(each)
         except Exception as error:  # noqa: BLE001 - a class may refuse with anything
             raise UncopiedError(f"{type(error).__name__}: {error}") from None
 

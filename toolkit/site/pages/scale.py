@@ -8,7 +8,6 @@ from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.scale.api import LIMITED
 from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
 from gilscope.toolkit.scale.judgement import LOST, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.report import blamed_text, span_text
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.units import counted, list_text, percent
@@ -83,10 +82,8 @@ def _row(
 
 
 def _of_cause(found: ScalingInvestigation, way: str) -> dict[str, Any]:
-    reached = [trial.of_ceiling for trial in found.trials
-               if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None]
-    best = max(reached, key=lambda span: span.ratio, default=None)
-    return {"way": way, "copies": _span(best) if best else _NOTHING,
+    reached = found.trial.of_ceiling if found.trial else None
+    return {"way": way, "copies": _span(reached) if reached else _NOTHING,
             "explained": _NOTHING if found.explained is None or not _blames(found) else {
                 "text": percent(found.explained), "sort": found.explained}}
 
