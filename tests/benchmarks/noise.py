@@ -38,7 +38,7 @@ from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, fit, process_levels
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.ratios import compare, judge_ratio
 from gilscope.toolkit.stats.sample import CONFIDENCE
@@ -188,7 +188,7 @@ def spread(run: Run, clock: Clock, first: int) -> float:
     for number, arms in rounds.items():
         for cell, level in process_levels(arms).items():
             levels.setdefault(cell, {})[number] = level
-    rests = [value for each in residuals(RoundLogs(levels=levels)).values() for value in each.values()]
+    rests = [value for each in fit(RoundLogs(levels=levels)).residuals.values() for value in each.values()]
     return 1.4826 * statistics.median(map(abs, rests))
 
 
@@ -196,7 +196,7 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
     """Print how often a difference is found in runs whose errors are those of each workload of `run`, drawn again."""
     names = ("base", "twin", "null", "more")
     for group, measured in Ratios(Index(run)).cpu.logs.items():
-        errors = [value for each in residuals(measured).values() for value in each.values()]
+        errors = [value for each in fit(measured).residuals.values() for value in each.values()]
         draw, found, false = random.Random(str(group)), 0, 0
         for _ in range(runs):
             logs = RoundLogs(levels={

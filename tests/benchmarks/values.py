@@ -27,7 +27,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table.observations import group_of
-from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, fit, process_levels
 from gilscope.toolkit.store import load_run
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def variance_parts[Arm: Hashable](
             for arm, level in process_levels({arm: each.seconds for arm, each in known.items()}).items():
                 of_arms.setdefault(arm, {})[number] = level
             processes += known.values()
-        found = residuals(RoundLogs(levels=of_arms))
+        found = fit(RoundLogs(levels=of_arms)).residuals
         rest = [each for by_round in found.values() for each in by_round.values()]   # scaled to the errors' variance
         levels.add(rest, free=len(rest) - len(found) - len({r for each in found.values() for r in each}) + 1,
                    scaled=True)

@@ -229,16 +229,6 @@ def test_lengths_of_a_task_are_columns():
         "w, 1.00 ms", "w, 1.00 ms", "w, 10.0 ms", "w, 10.0 ms"]
 
 
-def test_verdict_on_the_fastest_is_excepted_from_the_error_of_the_table():
-    """It holds only if both sets contain the fastest, and these have an error of their own."""
-    text = terminal.render(run_document(look().run(BUILDS)), width=500)
-    words = "; that on the fastest of two builds holds if both sets of * contain the fastest)"
-    assert words in text
-    alone = look()
-    alone.measurements = [each for each in alone.measurements if each.cell.build == "3.14"]
-    assert words not in terminal.render(run_document(alone.run(("3.14",))), width=500)
-
-
 def test_start_up_alone_has_words_and_no_table():
     text = terminal.render(run_document(look(phase=Phase.STARTUP).run(BUILDS)))
     assert "Speed-up over" not in text

@@ -146,6 +146,7 @@ class Disturbance:
     correlation: float = 0.0     # of an arm's errors from one round to the next
     interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
     lasting: float = 0.0         # correlation of that from one round to the next
+    build: float = 0.0           # in logs: what a round does to all arms of the second build
     slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
     drift: float = 0.05          # in logs: a step of the machine from round to round
 
@@ -162,6 +163,7 @@ DISTURBANCES = {
     "weakly correlated": Disturbance(correlation=0.3),
     "interaction 2 %": Disturbance(interaction=0.02),
     "interaction 4 %": Disturbance(interaction=0.04),
+    "build 2 %": Disturbance(build=0.02),
     "lasting interaction": Disturbance(interaction=0.03, lasting=0.8),
     "noisy serial": Disturbance(serial=4.0),
     "slow processes": Disturbance(slow=0.25),
@@ -197,6 +199,7 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
     machine = drift(draw, rounds, kind.drift)
     noisy = {arm for arm, (build, model) in TREATMENTS.items() if kind.serial > 1 and build == model == 0}
     interaction = correlated([draw.gauss(0, kind.interaction) for _ in range(rounds)], kind.lasting)
+    favoured = [draw.gauss(0, kind.build) for _ in range(rounds)] if kind.build else [0.0] * rounds
     levels: dict[int, dict[int, float]] = {}
     for arm, effect in EFFECTS.items():
         size = kind.size * (kind.wild if arm in wild else 1.0) * (kind.serial if arm in noisy else 1.0)
@@ -205,6 +208,7 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
         levels[arm] = {
             r: machine[r] + size * errors[r] + SLOWER_BUILD * (arm >= STRIDE) - effect
             + (interaction[r] if CLASSES[arm].workers == "several" else 0.0)
+            + (favoured[r] if arm >= STRIDE else 0.0)
             + (log1p(0.28) if r in slow_rounds else 0.0) for r in range(rounds)
         }
     disturbed = frozenset(wild | slow_arms | noisy)

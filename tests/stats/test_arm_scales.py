@@ -4,10 +4,13 @@ from statistics import fmean
 import pytest
 
 from gilscope.toolkit.stats.arm_scales import scatter_of_scales, unlike_arms
+from gilscope.toolkit.stats.log_times import ArmErrors
 
 
 def made(draw, scales, rounds=6):
-    return {arm: {r: draw.gauss(0, 0.02 * scale) for r in range(rounds)} for arm, scale in enumerate(scales)}
+    return {
+        arm: ArmErrors(by_round={r: draw.gauss(0, 0.02 * scale) for r in range(rounds)}, freedom=rounds - 1)
+        for arm, scale in enumerate(scales)}
 
 
 def test_arm_with_much_larger_errors_is_unlike_the_others():
@@ -44,7 +47,7 @@ def test_treatment_that_errs_unlike_in_every_group_is_found_with_few_rounds():
     assert together >= 76
 
 
-@pytest.mark.parametrize("groups", [{}, {"g": {}}, {"g": {0: {0: 0.0, 1: 0.0}, 1: {0: 0.0, 1: 0.0}}}])
+@pytest.mark.parametrize("groups", [{}, {"g": {}}, {"g": made(random.Random(1), [0.0] * 2, 2)}])
 def test_too_little_says_nothing(groups):
     assert not any(unlike_arms(groups).values())
 

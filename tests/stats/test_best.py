@@ -76,6 +76,11 @@ def test_fastest_of_both_is_that_of_the_highest_estimates():
     assert [log(end) for end in found.interval()] == pytest.approx([0.1 - 0.02394, 0.1 + 0.02394], abs=1e-5)
 
 
+def test_verdict_on_the_fastest_shares_its_error_with_the_sets():
+    found = fastest_of_two({"a": 0.0}, {"c": 0.6})
+    assert found.between(0.95) == found.interval(0.95)   # this floor is 0
+
+
 def test_interval_of_the_fastest_includes_every_model_that_may_be_it():
     found = fastest_of_two({"a": 0.49, "b": 0.5}, {"c": 0.6})
     assert found.leaders == ("b", "c")

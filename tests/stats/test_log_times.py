@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann
-from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, fit, process_levels
 from tests.stats.matrix import of_passes, passes
 
 SECONDS = st.floats(0.01, 10)
@@ -65,7 +65,7 @@ def test_residuals_have_the_size_of_the_errors():
     errors = []
     for _ in range(100):
         levels = {arm: {r: draw.gauss(0, 0.02) + arm + r * r for r in range(4)} for arm in range(4)}
-        errors += [value for rounds in residuals(RoundLogs(levels=levels)).values() for value in rounds.values()]
+        errors += [value for rounds in fit(RoundLogs(levels=levels)).residuals.values() for value in rounds.values()]
     assert fmean(value**2 for value in errors) ** 0.5 == pytest.approx(0.02, rel=0.1)
 
 
@@ -73,14 +73,14 @@ def test_residuals_have_the_size_of_the_errors():
     {}, {"a": {0: 1.0, 1: 2.0}}, {"a": {0: 1.0}, "b": {0: 2.0}}, {"a": {0: 1.0, 1: 1.0}, "b": {2: 1.0, 3: 1.0}},
 ])
 def test_nothing_is_left_of_too_few_numbers(levels):
-    assert residuals(RoundLogs(levels=levels)) == {}
+    assert fit(RoundLogs(levels=levels)) is None
 
 
 def test_missing_rounds_change_no_other_arms_residuals_much():
     draw = random.Random(2)
     levels = {arm: {r: draw.gauss(0, 0.02) + r for r in range(8)} for arm in range(12)}
-    whole = residuals(RoundLogs(levels=levels))
-    less = residuals(RoundLogs(levels=levels | {11: {r: levels[11][r] for r in (0, 5, 7)}}))
+    whole = fit(RoundLogs(levels=levels)).residuals
+    less = fit(RoundLogs(levels=levels | {11: {r: levels[11][r] for r in (0, 5, 7)}})).residuals
     assert less[11].keys() == {0, 5, 7}
     assert max(abs(whole[arm][r] - less[arm][r]) for arm in range(11) for r in range(8)) < 0.02
 
@@ -98,7 +98,7 @@ def test_rounds_that_most_arms_left_early_leave_no_residual():
     # The machine drifts, most arms stop after four rounds: nothing but drift, so nothing is left.
     machine = [0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0]
     levels = {arm: dict(enumerate(machine[:8 if arm < 3 else 4])) for arm in range(20)}
-    found = residuals(RoundLogs(levels=levels))
+    found = fit(RoundLogs(levels=levels)).residuals
     assert max(abs(value) for rounds in found.values() for value in rounds.values()) < 1e-9
 
 

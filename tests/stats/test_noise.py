@@ -9,6 +9,7 @@ from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import ArmSpread, pool_noise, pull_of_differences
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.ratios import compare, verdicts
 from tests.stats.matrix import DISTURBANCES, EFFECTS, PAIRS, TREATMENTS, disturbed_group, group, known_noise
 
@@ -41,6 +42,15 @@ def test_prior_knows_no_more_than_the_other_arms():
     # 3 arms, 6 rounds: 10 residuals beyond arms and rounds, 5 of them a pair's own
     noise = pool_noise({"g": normal(random.Random(3), 3, 6)})["g"]
     assert noise.usual.prior <= 5
+
+
+def test_each_class_of_workers_spends_freedom_on_its_own_effects_of_rounds():
+    draw = random.Random(4)
+    # 2 classes of 3 arms, 6 rounds: 10 residuals beyond arms and rounds in each; of 6 arms alike it would be 25
+    classes = {arm: ArmClass(workers=arm < 3, build=0) for arm in range(6)}
+    priors = [pool_noise({"g": normal(draw, 6, 6)}, classes=given)["g"].usual.prior
+              for given in (classes, None) for _ in range(20)]
+    assert (max(priors[:20]), max(priors[20:])) == (pytest.approx(20 * 4 / 5), pytest.approx(25 * 4 / 5))
 
 
 @pytest.mark.parametrize("logs", [RoundLogs(levels={}), RoundLogs(levels={"a": {0: 1.0}, "b": {0: 1.1}})])

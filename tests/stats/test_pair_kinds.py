@@ -9,7 +9,7 @@ from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import pool_noise
 from gilscope.toolkit.stats.pair_kinds import ArmClass, KindSpread, PairKind, kind_of
 from gilscope.toolkit.stats.ratios import compare
-from tests.stats.matrix import CLASSES, DISTURBANCES, EFFECTS, PAIRS, disturbed_group
+from tests.stats.matrix import CLASSES, DISTURBANCES, EFFECTS, PAIRS, SERIAL_ARMS, disturbed_group
 
 QUIET = DISTURBANCES["normal"]
 
@@ -35,6 +35,14 @@ def test_ratio_of_a_kind_is_its_variance_over_that_within_a_class():
     # A difference of two errors has twice their variance; the rounds' effect on one class is in it once.
     assert fmean(each[PairKind.ACROSS].ratio for each in found) == pytest.approx(1 + (0.03 / 0.015) ** 2 / 2, rel=0.15)
     assert fmean(each[PairKind.BUILDS].ratio for each in found) == pytest.approx(1.0, abs=0.2)
+
+
+def test_spread_between_builds_is_that_of_the_rounds_that_favour_one():
+    draw = random.Random(3)
+    found = [pool_noise(drawn(draw, replace(QUIET, build=0.04), rounds=8), classes=CLASSES)[0] for _ in range(30)]
+    # Of a difference: twice the variance of a process, and once that of the effect on one build.
+    assert fmean(each.between(*SERIAL_ARMS).spread for each in found) == pytest.approx(
+        (0.015**2 + 0.04**2 / 2) ** 0.5, rel=0.1)
 
 
 def test_workloads_measured_one_after_the_other_count_and_those_of_one_time_do_not():

@@ -161,10 +161,8 @@ def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
         sessions = max(gain.comparison.sessions for gain in gains)
         which = "this session" if sessions == 1 else f"these {sessions} sessions"
         about = f" about {which}" if sessions < FEWEST else ""
-        builds = ("; that on the fastest of two builds holds if both sets of * contain the fastest"
-                  if any(table.fastest_of_builds for table in tables) else "")
         yield (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
-               f"wider intervals, printed for undecided ones{builds}){lacking}.")
+               f"wider intervals, printed for undecided ones){lacking}.")
 
 
 def _gains(table: Table) -> list[GainValue]:

@@ -28,7 +28,7 @@ from gilscope.toolkit.stats.estimators import FAR_OUT, NORMAL_MAD, scale_of_diff
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    type Residuals[Arm: Hashable] = Mapping[Arm, Mapping[int, float]]   # by arm and round
+    from gilscope.toolkit.stats.log_times import ArmErrors
 
 LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as clocks have a resolution
 ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
@@ -39,19 +39,18 @@ LEAST_PRIOR, MOST_PRIOR = 0.5, 1e4   # degrees of freedom between which the prio
 
 
 def unlike_arms[Group: Hashable, Arm: Hashable](
-    groups: Mapping[Group, Residuals[Arm]], treatments: Mapping[Arm, Hashable] | None = None,
+    groups: Mapping[Group, Mapping[Arm, ArmErrors]], treatments: Mapping[Arm, Hashable] | None = None,
 ) -> dict[Group, frozenset[Arm]]:
     """Return the arms of each group whose variance is larger than the scatter of all arms' variances explains.
 
     Args:
-        groups: Residuals of every group of the run.
+        groups: The errors of every group of the run, by arm.
         treatments: What the arms of different groups have in common, such as build and model.  A treatment that errs
             unlike the others in all groups together is seen with fewer rounds than in one group.
     """
     none: dict[Group, frozenset[Arm]] = dict.fromkeys(groups, frozenset())
-    share = {group: _free_share(each) for group, each in groups.items()}
     sizes = {
-        (group, arm): (log(variance), len(each[arm]) * share[group])
+        (group, arm): (log(variance), each[arm].freedom)
         for group, each in groups.items() if len(each) >= ALONE for arm, variance in _variances(each).items()
     }
     if len(sizes) < MANY:
@@ -125,7 +124,7 @@ def _discoveries[Key: Hashable](chances: Mapping[Key, float]) -> set[Key]:
     return {key for key, chance in chances.items() if chance <= most}
 
 
-def scatter_of_scales[Arm: Hashable](groups: Sequence[Residuals[Arm]]) -> float:
+def scatter_of_scales[Arm: Hashable](groups: Sequence[Mapping[Arm, ArmErrors]]) -> float:
     """Return the prior's degrees of freedom: few if the arms of a group differ in scale, infinite if they do not.
 
     Source: Smyth (2004), section 6.2, with a separate mean for each group.
@@ -143,33 +142,26 @@ def scatter_of_scales[Arm: Hashable](groups: Sequence[Residuals[Arm]]) -> float:
     return 2 * inverse_trigamma(between) if between > trigamma(1e6) else inf
 
 
-def _log_variances[Arm: Hashable](by_arm: Residuals[Arm]) -> list[tuple[float, float]]:
+def _log_variances[Arm: Hashable](by_arm: Mapping[Arm, ArmErrors]) -> list[tuple[float, float]]:
     """Return the unbiased log variance of each arm, and the variance of that by sampling alone."""
     if len(by_arm) < ALONE:
         return []
     # An outlier belongs to the shape of the errors, not to the scale of its arm; unclipped, it would make the arms look
     # too different for pooling.
-    pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
+    pooled = sorted(value for errors in by_arm.values() for value in errors.by_round.values())
     variances = _variances(by_arm, FAR_OUT / 2**0.5 * scale_of_differences(pooled))
-    share = _free_share(by_arm)
     return [
         (log(variance) - digamma(free / 2) + log(free / 2), trigamma(free / 2))
-        for arm, variance in variances.items() for free in (len(by_arm[arm]) * share,)
+        for arm, variance in variances.items() for free in (by_arm[arm].freedom,)
     ]
 
 
-def _variances[Arm: Hashable](by_arm: Residuals[Arm], most: float = inf) -> dict[Arm, float]:
+def _variances[Arm: Hashable](by_arm: Mapping[Arm, ArmErrors], most: float = inf) -> dict[Arm, float]:
     """Return the variance of each arm, its residuals clipped at `most`; empty if they have none."""
-    variances = {arm: fmean(min(abs(value), most) ** 2 for value in each.values()) for arm, each in by_arm.items()}
+    variances = {arm: fmean(min(abs(value), most) ** 2 for value in errors.by_round.values())
+                 for arm, errors in by_arm.items()}
     least = LEAST_SHARE * median(variances.values())
     return {arm: max(variance, least) for arm, variance in variances.items()} if least > 0 else {}
-
-
-def _free_share[Arm: Hashable](by_arm: Residuals[Arm]) -> float:
-    """Return the share of the residuals that is left as degrees of freedom after the fit of arms and rounds."""
-    count = sum(map(len, by_arm.values()))
-    rounds = {r for each in by_arm.values() for r in each}
-    return (count - len(by_arm) - len(rounds) + 1) / count if count else 0.0
 
 
 @cache

@@ -22,7 +22,7 @@ from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.stats.ratios import Ratio
 
@@ -93,19 +93,18 @@ class FastestRatio[Arm: Hashable]:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval that covers the truth with `confidence`, if the sets have the confidence `set_share`."""
-        each = set_share(confidence)
-        return self._union((0.0, inf) if ratio is None else ratio.interval(each)
-                           for ratio in self.ratios.values())
+        return self._union(confidence, lambda ratio, each: ratio.interval(each))
 
     def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude, if the sets contain the fastest."""
-        return self._union((0.0, inf) if ratio is None else ratio.between(confidence)
-                           for ratio in self.ratios.values())
+        """Return the range of ratios that a verdict does not exclude."""
+        return self._union(confidence, lambda ratio, each: ratio.between(each))
 
-    @staticmethod
-    def _union(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
-        ends = [*intervals]
-        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
+    def _union(
+        self, confidence: float, ends: Callable[[Ratio, float], tuple[float, float]],
+    ) -> tuple[float, float]:
+        each = set_share(confidence)
+        found = [(0.0, inf) if ratio is None else ends(ratio, each) for ratio in self.ratios.values()]
+        return min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
 def fastest_ratio[Arm: Hashable](
@@ -118,7 +117,7 @@ def fastest_ratio[Arm: Hashable](
         baselines: At least one.
         samples: At least one.
         compared: Compares a baseline and a sample, on either side or across; None: unknown.
-        confidence: That of the ratio's interval.
+        confidence: The largest that the ratio's intervals are to have.
     """
     first, second = (best_of(arms, compared, set_share(confidence)) for arms in (baselines, samples))
     return FastestRatio(baselines=first, samples=second, ratios={

@@ -76,66 +76,54 @@ def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArmErrors:
+    """The errors of one arm's processes, as far as they are known."""
+
+    by_round: Mapping[int, float]   # log residuals, see `LevelFit`
+    freedom: float                  # degrees of freedom that the fit of arms and rounds left to them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LevelFit[Arm: Hashable]:
-    """The levels of a group, decomposed into arm, round and residual."""
+    """The levels of a group, decomposed into arm, round and residual.
+
+    The fit absorbs some of the error: the residuals are scaled to the variance of the errors, by root (n / (n - arms -
+    rounds + 1)).
+    """
 
     centers: Mapping[Arm, float]                    # log seconds
     shared: Mapping[int, float]                     # effect of each round, centred at 0
-    residuals: Mapping[Arm, Mapping[int, float]]    # by arm and round, see `residuals`
+    residuals: Mapping[Arm, Mapping[int, float]]    # by arm and round
+    free: float                                     # share of the levels that the fit leaves as degrees of freedom
 
-
-def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> Mapping[Arm, Mapping[int, float]]:
-    """Return the residuals of all levels after arms and rounds are fitted, scaled to the variance of the errors.
-
-    The fit absorbs some of the error; residuals times root (n / (n - arms - rounds + 1)) have the variance of the
-    errors.  Arms with fewer than two rounds, and rounds with fewer than two arms, have no information and are left out.
-
-    Returns:
-        Log residuals by arm and round; empty unless there are more numbers than arms and rounds.
-    """
-    level_fit = fit(logs)
-    return {} if level_fit is None else level_fit.residuals
+    @property
+    def errors(self) -> dict[Arm, ArmErrors]:
+        """Return the errors of each arm."""
+        return {arm: ArmErrors(by_round=rounds, freedom=len(rounds) * self.free)
+                for arm, rounds in self.residuals.items()}
 
 
 def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> LevelFit[Arm] | None:
-    """Fit arms and rounds to the levels; None unless there are more numbers than arms and rounds."""
-    levels = _connected(logs.levels)
-    if not levels:
-        return None
-    centers, shared = _fit_both(levels)
-    count = sum(map(len, levels.values()))
-    free = count - len(levels) - len(shared) + 1
-    if free <= 0:
-        return None
-    scale = (count / free) ** 0.5
-    return LevelFit(centers=centers, shared=shared, residuals={
-        arm: {r: (value - shared[r] - centers[arm]) * scale for r, value in rounds.items()}
-        for arm, rounds in levels.items()
-    })
+    """Fit arms and rounds to the levels robustly; None unless there are more numbers than arms and rounds.
 
-
-def effects_of_others[Arm: Hashable](logs: RoundLogs[Arm], arm: Arm) -> dict[int, float]:
-    """Return the common effect of each round on all arms but one, which has no part in it, centred at 0.
-
-    What is said of a process of this arm must not have been taken out of it: among few arms, a process that is slow
-    raises the effect of its round.
+    Arms with fewer than two rounds, and rounds with fewer than two arms, have no information and are left out.
     """
-    levels = {other: rounds for other, rounds in _connected(logs.levels).items() if other != arm}
-    return _fit_both(levels)[1] if levels else {}
-
-
-def _fit_both[Arm: Hashable](
-    levels: Mapping[Arm, Mapping[int, float]],
-) -> tuple[dict[Arm, float], dict[int, float]]:
-    """Return the level of each arm and the effect of each round, by an alternating robust fit; `levels` has some."""
-    centers = _start(levels)
-    shared: dict[int, float] = {}
+    levels = _connected(logs.levels)
+    centers, shared = _start(levels), {}
     for _ in range(SWEEPS):
         shared = _shared(levels, centers)
         centers = {
             arm: hodges_lehmann([value - shared[r] for r, value in rounds.items()]) for arm, rounds in levels.items()
         }
-    return centers, shared
+    count = sum(map(len, levels.values()))
+    freedom = count - len(levels) - len(shared) + 1
+    if not levels or freedom <= 0:
+        return None
+    free = freedom / count
+    return LevelFit(centers=centers, shared=shared, free=free, residuals={
+        arm: {r: (value - shared[r] - centers[arm]) / free**0.5 for r, value in rounds.items()}
+        for arm, rounds in levels.items()
+    })
 
 
 def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, float]:

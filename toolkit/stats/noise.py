@@ -31,7 +31,7 @@ from statistics import fmean, median
 from gilscope.toolkit.stats.arm_scales import ALONE, scatter_of_scales, unlike_arms
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import FAR_OUT, HUBER, NORMAL_MAD, scale_of_differences
-from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs, fit, residuals
+from gilscope.toolkit.stats.log_times import ArmErrors, LevelFit, RoundLogs, fit
 from gilscope.toolkit.stats.pair_kinds import ArmClass, KindSpread, PairKind, kind_of, kind_spreads
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrelation, inflation, serial_correlation
@@ -107,11 +107,11 @@ class ArmSpread:
 class Noise:
     """The noise of a group of arms, usually one workload by one clock."""
 
-    usual: PairNoise               # of two arms of a class
+    usual: PairNoise               # of two arms of a class of workers
     arm: ArmSpread                 # of an arm that errs like the others; an infinite spread: unknown
     unlike: Mapping[Hashable, ArmSpread] = field(default_factory=dict)     # of the arms that err unlike the others
     classes: Mapping[Hashable, ArmClass] = field(default_factory=dict)     # of the arms
-    kinds: Mapping[PairKind, KindSpread] = field(default_factory=dict)     # of pairs, but those within a class
+    kinds: Mapping[PairKind, KindSpread] = field(default_factory=dict)     # of pairs, but those of one class
 
     def between(self, baseline: Hashable, sample: Hashable) -> PairNoise:
         """Return the noise of the ratio of two arms of the group."""
@@ -149,47 +149,44 @@ def pool_noise[Group: Hashable, Arm: Hashable](
         an infinite spread.
     """
     fits = {group: found for group, logs in groups.items() if (found := fit(logs)) is not None}
-    by_group = {group: _residuals(fits.get(group), logs, classes or {}) for group, logs in groups.items()}
+    by_group = {group: _errors(fits.get(group), logs, classes or {}) for group, logs in groups.items()}
     unlike = unlike_arms(by_group, treatments)
     alike = {group: _without(each, unlike[group]) for group, each in by_group.items()}
     kinds = kind_spreads(fits, groups, classes, alike, shared_rounds=shared_rounds) if classes else {}
     prior = scatter_of_scales([*alike.values()])
     noises = {group: _noise(each, prior) for group, each in alike.items()}
     correlation = serial_correlation(
-        ({r: value / noises[group].arm.spread for r, value in rounds.items()}
-         for group, each in alike.items() if 0 < noises[group].arm.spread < inf for rounds in each.values()), FAR_OUT)
+        ({r: value / noises[group].arm.spread for r, value in errors.by_round.items()}
+         for group, each in alike.items() if 0 < noises[group].arm.spread < inf for errors in each.values()), FAR_OUT)
     return {
         group: replace(
             noise, usual=replace(noise.usual, correlation=correlation), classes=dict((classes or {}).items()),
             kinds=kinds,
-            unlike={arm: _unlike(rounds, noise) for arm, rounds in by_group[group].items() if arm not in alike[group]})
+            unlike={arm: _unlike(errors, noise) for arm, errors in by_group[group].items() if arm not in alike[group]})
         for group, noise in noises.items()
     }
 
 
-def _residuals[Arm: Hashable](
+def _errors[Arm: Hashable](
     level_fit: LevelFit[Arm] | None, logs: RoundLogs[Arm], classes: Mapping[Arm, ArmClass],
-) -> Mapping[Arm, Mapping[int, float]]:
-    """Return the residuals of a group within its classes of workers, which a round may disturb each by itself."""
-    if level_fit is None or not classes:
-        return {} if level_fit is None else level_fit.residuals
-    within: dict[Arm, Mapping[int, float]] = {}
-    for name in dict.fromkeys(classes[arm].workers for arm in logs.levels):
-        within |= residuals(RoundLogs(levels={
+) -> dict[Arm, ArmErrors]:
+    """Return the errors of a group within its classes of workers, which a round may disturb each by itself."""
+    within: dict[Arm, ArmErrors] = {}
+    for name in dict.fromkeys(each.workers for each in map(classes.get, logs.levels) if each):
+        found = fit(RoundLogs(levels={
             arm: rounds for arm, rounds in logs.levels.items() if classes[arm].workers == name}))
-    return within or level_fit.residuals
+        within |= found.errors if found else {}
+    return within or (level_fit.errors if level_fit else {})
 
 
-def _without[Arm: Hashable](
-    by_arm: Mapping[Arm, Mapping[int, float]], unlike: frozenset[Arm],
-) -> Mapping[Arm, Mapping[int, float]]:
-    """Return the residuals without those of unlike arms, unless too few would remain."""
-    alike = {arm: rounds for arm, rounds in by_arm.items() if arm not in unlike}
+def _without[Arm: Hashable](by_arm: Mapping[Arm, ArmErrors], unlike: frozenset[Arm]) -> Mapping[Arm, ArmErrors]:
+    """Return the errors without those of unlike arms, unless too few would remain."""
+    alike = {arm: errors for arm, errors in by_arm.items() if arm not in unlike}
     return alike if len(alike) >= ALONE else by_arm
 
 
-def _unlike(residuals_: Mapping[int, float], noise: Noise) -> ArmSpread:
-    values = [*residuals_.values()]
+def _unlike(errors: ArmErrors, noise: Noise) -> ArmSpread:
+    values = [*errors.by_round.values()]
     middle = median(values)
     scale = median(abs(value - middle) for value in values) / NORMAL_MAD * len(values) / max(len(values) - FEW, 1)
     return ArmSpread(
@@ -209,13 +206,12 @@ def _own_error(away: Sequence[float], far: float) -> float:
     return sqrt(sumprod(away, away) / (count - 1) / count) if count > 1 else inf
 
 
-def _noise[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]], scatter: float) -> Noise:
-    pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
+def _noise[Arm: Hashable](by_arm: Mapping[Arm, ArmErrors], scatter: float) -> Noise:
+    pooled = sorted(value for errors in by_arm.values() for value in errors.by_round.values())
     if max(map(abs, pooled), default=0.0) < CLOCK:
         return Noise(usual=UNKNOWN, arm=ArmSpread(spread=inf, scale=inf))
     # The prior has at most the degrees of freedom of the other arms: a pair's own residuals count separately.
-    rounds = {r for each in by_arm.values() for r in each}
-    others = max(len(pooled) - len(by_arm) - len(rounds) + 1, 0) * max(1 - 1 / max(len(by_arm) - 1, 1), 0.0)
+    others = sum(errors.freedom for errors in by_arm.values()) * max(1 - 1 / max(len(by_arm) - 1, 1), 0.0)
     differences = scale_of_differences(pooled)
     cutoff = HUBER * differences
     inside, spread = pull_of_differences(pooled, cutoff)

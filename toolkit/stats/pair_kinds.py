@@ -1,9 +1,10 @@
-"""How much more pairs of one kind differ from round to round than pairs within a class of workers.
+"""How much more pairs of one kind differ from round to round than pairs within a class of workers, on any builds.
 
 A disturbance of one core slows arms with two workers, and no arm with one; a build may be favoured for a round by its
 memory layout.  All arms of a class share that, so pairs within the class do not see it, and neither do A/A arms; pairs
 across classes do.  With few rounds a pair alone knows little about it, so the variance of its differences over rounds
-is pooled by kind over all workloads of a run, relative to that of pairs within a class.
+is pooled by kind over all workloads of a run, relative to that of pairs within a class of workers, from which the
+spread of a workload is pooled, too.
 
 Pairs of one workload share their rounds, so they are as many observations of the excess as there are rounds.
 
@@ -14,7 +15,7 @@ Source: Satterthwaite (1946), "An Approximate Distribution of Estimates of Varia
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -48,11 +49,11 @@ class ArmClass:
 class KindSpread:
     """The spread of the pairs of a kind."""
 
-    ratio: float      # of their variance over rounds, to that of pairs within a class; at least 1
+    ratio: float      # of their variance over rounds, to that of pairs within a class of workers; at least 1
     freedom: float    # degrees of freedom of the excess: rounds, not pairs
 
     def prior(self, usual: float) -> float:
-        """Return the degrees of freedom of the kind's spread, where that within a class has `usual` ones."""
+        """Return the degrees of freedom of the kind's spread, where that within a class of workers has `usual` ones."""
         uncertain = (self.ratio - 1) ** 2 / self.freedom + (1 / usual if usual else inf)
         return self.ratio**2 / uncertain if uncertain else inf
 
@@ -66,15 +67,15 @@ def kind_of(one: ArmClass | None, other: ArmClass | None) -> PairKind:
 
 def kind_spreads[Group: Hashable, Arm: Hashable](
     fits: Mapping[Group, LevelFit[Arm]], logs: Mapping[Group, RoundLogs[Arm]], classes: Mapping[Arm, ArmClass],
-    alike: Mapping[Group, Mapping[Arm, Mapping[int, float]]], *, shared_rounds: bool = False,
+    alike: Mapping[Group, Collection[Arm]], *, shared_rounds: bool = False,
 ) -> dict[PairKind, KindSpread]:
-    """Return the spread of each kind of pairs but those within a class, which is the unit.
+    """Return the spread of each kind of pairs but those of one class.
 
     Args:
         fits: Arms and rounds, fitted to `logs`.
         logs: The levels of all workloads.
         classes: The class of each arm.
-        alike: The residuals of the arms that err like the others: only these count.
+        alike: The arms that err like the others: only these count.
         shared_rounds: True if a round is one time for all workloads, as a session is: what it does to one, it may do to
             all, so more workloads are no more observations.
     """
@@ -87,11 +88,11 @@ def kind_spreads[Group: Hashable, Arm: Hashable](
             if len(away) > 1:
                 kind = kind_of(classes[one], classes[other])
                 variances.setdefault(kind, []).append((variance(away), len(away) - 1))
-        means = {kind: _mean(found) for kind, found in variances.items()}
-        if unit := means.pop(PairKind.WITHIN, 0.0):
+        inside = [*variances.pop(PairKind.WITHIN, ()), *variances.get(PairKind.BUILDS, ())]
+        if inside and (unit := _mean(inside)):
             rounds = max(map(len, levels.values()))
-            for kind, mean in means.items():
-                pools.setdefault(kind, []).append((mean / unit, rounds - 1))
+            for kind, found in variances.items():
+                pools.setdefault(kind, []).append((_mean(found) / unit, rounds - 1))
     total = max if shared_rounds else sum
     return {kind: KindSpread(ratio=max(_mean(pool), 1.0), freedom=total(free for _, free in pool))
             for kind, pool in pools.items()}

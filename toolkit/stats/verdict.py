@@ -75,8 +75,7 @@ class Comparison:
             case Significance.UNKNOWN:
                 return 0.0, inf
             case Significance.NONE:
-                lo, hi = self.between
-                return min(lo, self.lo), max(hi, self.hi)
+                return self.between
             case _:
                 return self.lo, self.hi
 

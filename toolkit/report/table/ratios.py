@@ -194,7 +194,7 @@ class Ratios:
         Returns:
             The fastest by their estimates, and the comparison; None if these two share no round.
         """
-        found = fastest_ratio(baselines, samples, self._shared_ratio, self._together)
+        found = fastest_ratio(baselines, samples, self._shared_ratio, self.confidence)
         if found.leading is None:
             return None
         return (*found.leaders, self._concluded(found, *found.leaders, "wall"))
