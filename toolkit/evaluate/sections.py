@@ -367,13 +367,11 @@ class RaceLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFact:
-    """A variable that several calls of the workload use and at least one changes: copies of it would diverge."""
+    """A variable that calls of the workload change: copies of it would diverge."""
 
     variable: str
-    file: str                    # where it is written
+    file: str                    # where it is changed
     line: int
-    other_file: str              # where another thread uses it
-    other_line: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -357,7 +357,7 @@ def test_what_threads_share_is_not_ready_for_copies(tmp_path, source, variable):
         assert (verdict.word, verdict.confidence) == (Verdict.INCONCLUSIVE if variable else Verdict.READY, "high")
         if variable:
             (shared,) = races.shared
-            assert f"share {variable} (written at app.py:{shared.line}, used at app.py:" in verdict.reasons[0]
+            assert f"share {variable} (changed at app.py:{shared.line})" in verdict.reasons[0]
             assert "a copy of its own, which changes what the program means" in verdict.reasons[0]
     assert conclude(found(), QUIET, races).word is Verdict.READY
 

@@ -10,14 +10,14 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.discovery import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.racing import checker
-from gilscope.toolkit.evaluate.project.racing.checker import FOUND, RaceCheckResult, facts, read_witness, shared_facts
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, RaceCheckResult, facts, read_witness
 from gilscope.toolkit.evaluate.project.racing.tests import ThreadedTests, as_program, check_races, nothing_ran
 from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.race.report.model import CheckGap, Frame, RaceReport, SharedVariable
+from gilscope.toolkit.race.report.model import CheckGap
 from gilscope.toolkit.race.terms import GapReason
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT, ended
@@ -324,32 +324,3 @@ def test_test_that_fails_in_several_threads_is_named(tmp_path, monkeypatch):
 ])
 def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests, code, reason):
     assert reason in check(tmp_path, monkeypatch, code, tests=tests, threads=2).reason
-
-
-def shared_of(folder, *told):
-    """Return what threads share by a report of variables: name, file and function of the write, file of the use."""
-    shared = tuple(
-        SharedVariable(base=f"global {name}", name=name, verb="store", other_verb="load", by_program=file == "run.py",
-                       write=Frame(path=str(folder / file), line=1, function=function),
-                       other=Frame(path=str(folder / other), line=2, function="work"))
-        for name, file, function, other in told)
-    project = replace(PROJECT, root=folder, sources=(folder,))
-    shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=(folder,)))
-    told_of = RaceReport(target="", build="", core="C", root="", shared=shared)
-    return [each.variable for each in shared_facts(told_of, shown)]
-
-
-@pytest.mark.parametrize(("told", "shared"), [
-    (("TABLE", "lazy.py", "<module>", "app.py"), False),   # made at the import, in each process
-    (("TABLE.rows", "lazy.py", "<module>", "app.py"), False),
-    (("TABLE", "lazy.py", "fill", "app.py"), True),
-    (("REGISTRY", "lazy.py", "<module>", "app.py"), True),    # another's: it depends on who has imported what
-    (("COUNT", "run.py", "<module>", "run.py"), True),   # the script itself
-    (("SEEN", "tests/helper.py", "note", "tests/test_app.py"), False),
-    (("SEEN", "tests/helper.py", "note", "app.py"), True),
-    (("SEEN", "tests/helper.py", "note", "/elsewhere/threading.py"), True),
-])
-def test_what_imports_make_and_tests_keep_is_no_state_of_the_workload(tmp_path, told, shared):
-    (tmp_path / "lazy.py").write_text("from app import REGISTRY\nTABLE = {}\nTABLE[1] = 2\nREGISTRY.append(1)\n")
-    (tmp_path / "run.py").write_text("COUNT = 0\n")
-    assert bool(shared_of(tmp_path, told)) is shared

@@ -120,7 +120,7 @@ def test_races_of_one_variable_are_one_thing_to_mend(seen):
 
 def test_shared_state_is_what_the_workload_shares(seen):
     found, _ = seen
-    shared = SharedFact(variable="CACHE", file="a.py", line=1, other_file="a.py", other_line=2)
+    shared = SharedFact(variable="CACHE", file="a.py", line=1)
     found["workload", "3.14t"] = replace(WORKED, shared=(shared,))
     assert looked().shared == (shared,)
 

@@ -53,7 +53,7 @@ SCHEMAS = ROOT / "toolkit" / "report" / "schemas"
 CODE = re.compile(r'"([a-z]+(?:-[a-z]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*)"')
 UNWATCHED = Unwatched(file="a.py", line=3, what="what exec runs")
 RACES = replace(CLEAN, lacking=(("tests", NO_TIME),), unwatched=(UNWATCHED,),
-                shared=(SharedFact(variable="x", file="a.py", line=1, other_file="b.py", other_line=2),))
+                shared=(SharedFact(variable="x", file="a.py", line=1),))
 FAILED = OwnBuild(build="3.14t", failure=Missing(reason="no compiler"),
                   unbuilt=(UnbuiltModule(name="app._c", why="no"),))
 FORCED = Forced(against="3.14", by="workload", cost=found().cost, measured={2: ratio(1.4)}, failure="", machine=QUIET)

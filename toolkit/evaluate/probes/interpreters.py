@@ -194,8 +194,7 @@ def _shared(races: Races | Missing, worker: str) -> str:
     shared = (seen.shared if seen else None) or ()
     if not shared:
         return ""
-    variables = [f"{each.variable} (written at {each.file}:{each.line}, used at {each.other_file}:{each.other_line})"
-                 for each in shared[:MOST_SHARED]]
+    variables = [f"{each.variable} (changed at {each.file}:{each.line})" for each in shared[:MOST_SHARED]]
     more = f" and {len(shared) - MOST_SHARED} more" if len(shared) > MOST_SHARED else ""
     return (f"the workload's threads share {list_text(variables)}{more}: each {worker} would have a copy of its own, "
             "which changes what the program means unless copies will do")

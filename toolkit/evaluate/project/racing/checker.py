@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, last_lines, parse_json, read_text
 from gilscope.toolkit.builds.environment import PACKAGE
-from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction, made_at_import
+from gilscope.toolkit.evaluate.project.racing.shared_state import shared_state
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
 from gilscope.toolkit.evaluate.project.racing.unwatched import (
     library_state,
     locks_for_outside,
@@ -25,7 +26,6 @@ from gilscope.toolkit.evaluate.project.racing.unwatched import (
 from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
-from gilscope.toolkit.own_files import is_test
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.terms import RaceKind, Severity
@@ -125,8 +125,7 @@ def _checked(
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         file = place / "races.json"
-        words = ["race", f"--build={run_site.build}={run_site.python}", f"--json={file}", "--no-color", "--shared",
-                 *options]
+        words = ["race", f"--build={run_site.build}={run_site.python}", f"--json={file}", "--no-color", *options]
         command = [sys.executable, "-P", "-c", BOOT.format(place=str(PACKAGE.parent)), *words,
                    *(_placed(word, place) for word in program.words)]
         ending = run_bounded(command, project.root, _variables(project, run_site, program, place), place / "output",
@@ -148,7 +147,7 @@ def _checked(
         threads, together = _threads(witness)
         ran = [function for each in witness for function in each.functions()]
         return RaceCheckResult(found=found, threads=threads, together=together, left=program.after(place),
-                               shared=_shared(report, ran, shown), unwatched=tuple(unwatched(ran, shown)),
+                               shared=_shared(ran, shown), unwatched=tuple(unwatched(ran, shown)),
                                unreached=tuple(unreached(ran, shown)))
 
 
@@ -159,13 +158,11 @@ def _not_done(ending: CommandEnding, limit: float, reason: str) -> Missing:
     return Missing(reason=reason)
 
 
-def _shared(report: RaceReport, ran: Sequence[ThreadedFunction], shown: ProjectPaths) -> tuple[SharedFact, ...]:
+def _shared(ran: Sequence[ThreadedFunction], shown: ProjectPaths) -> tuple[SharedFact, ...]:
     """Return the state that threads share: variables, state of libraries, and locks that guard something outside."""
-    found = list(shared_facts(report, shown))
-    found += library_state(ran, shown, known={each.variable for each in found})
-    explained = {(each.file, each.line) for each in found} | {
-        (shown.path(side.path) or "", side.line) for each in report.shared for side in (each.write, each.other)}
-    return (*found, *locks_for_outside(ran, shown, explained))
+    state = shared_state(ran, shown)
+    known = {each.variable for each in state.variables}
+    return (*state.variables, *library_state(ran, shown, known=known), *locks_for_outside(ran, shown, state.uses))
 
 
 def _placed(word: str, place: Path) -> str:
@@ -219,34 +216,6 @@ def facts(
 def _place(frame: Frame, shown: ProjectPaths) -> Place:
     name = shown.path(frame.path)
     return Place(file=name or frame.path, line=frame.line, own=name is not None)
-
-
-def shared_facts(report: RaceReport, shown: ProjectPaths) -> Iterator[SharedFact]:
-    """Yield each variable that several threads of the project's code use, except for memos and variables of imports.
-
-    A memo that each process fills for itself changes no result, and each process imports for itself.  Variables of
-    tests are not state of the project.
-    """
-    known = set()
-    for each in report.shared:
-        if each.alike or (not each.by_program and _imported(each.name, each.write)):
-            continue
-        file, other_file = shown.path(each.write.path), shown.path(each.other.path)
-        if file is None or each.base in known or (other_file is not None and is_test(file) and is_test(other_file)):
-            continue
-        known.add(each.base)
-        yield SharedFact(variable=each.base, file=file, line=each.write.line,
-                         other_file=other_file or each.other.path, other_line=each.other.line)
-
-
-def _imported(variable: str, place: Frame) -> bool:
-    """Return True if an imported module creates this variable when it is imported.
-
-    Additions to another module's variable, such as a registry, depend on who has imported what.
-    """
-    if place.function != "<module>":
-        return False
-    return variable.partition(".")[0] in made_at_import(Path(place.path))
 
 
 def read_witness(path: Path) -> list[ThreadsRecord]:

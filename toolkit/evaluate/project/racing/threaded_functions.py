@@ -145,16 +145,6 @@ def _first_line(node: Function) -> int:
     return min([node.lineno, *(each.lineno for each in node.decorator_list)])
 
 
-def made_at_import(file: Path) -> set[str]:
-    """Return the names that a module assigns at its top level; imported names do not count."""
-    try:
-        tree = ast.parse(read_text(file))
-    except (OSError, ValueError, SyntaxError, RecursionError):
-        return set()
-    return {each.id for statement in tree.body if not isinstance(statement, Function | ast.ClassDef)
-            for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-
-
 def within(node: ast.stmt | ast.expr, line: int) -> bool:
     """Return True if a line belongs to a node of a syntax tree."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)

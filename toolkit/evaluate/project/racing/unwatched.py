@@ -250,4 +250,4 @@ def locks_for_outside(
 
 
 def _shared(source: FunctionSource, variable: str, line: int) -> SharedFact:
-    return SharedFact(variable=variable, file=source.name, line=line, other_file=source.name, other_line=line)
+    return SharedFact(variable=variable, file=source.name, line=line)
