@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.measure.machine_lock import MachineLock
 from gilscope.toolkit.scale.investigation import investigate
-from gilscope.toolkit.scale.report import investigation_sentences, span_text
+from gilscope.toolkit.scale.investigation_text import investigation_sentences, span_text
 from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, RoundCalls, compared_modes
 from gilscope.toolkit.scale.throughput import near_limit
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess

@@ -204,8 +204,9 @@ def test_answer_fits_its_schema(folder, scale):
     assert done.returncode in {0, 1}, done.stderr
     assert "In short" in done.stdout
     found = json.loads((folder / "scale.json").read_text())
-    assert (found["function"], [each["problem"] for each in found["builds"]]) == ("app:f", [None])
-    assert found["builds"][0]["objects"] == []     # there is nothing to blame
+    assert (found["subject"], [each["problem"] for each in found["builds"]]) == ("app:f", [""])
+    (called,) = found["builds"][0]["callables"]
+    assert (called["name"], called["found"]["objects"]) == ("app:f", [])     # there is nothing to blame
     check_schema(found)
 
 
@@ -249,9 +250,9 @@ def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_sch
     assert "keep: no call in tests and doctests that can be repeated alone" in said
     found = json.loads((folder / "api.json").read_text())
     (build,) = found["builds"]
-    assert (found["module"], build["problem"], build["complete"]) == ("offers", None, True)
+    assert (found["subject"], build["problem"], build["complete"]) == ("offers", "", True)
     assert {each["name"]: (each["call"], each["problem"]) for each in build["callables"]} == {
-        "double": ("double([1, 2])", None), "halve": ("halve(8)", "ArithmeticError: too small"), "keep": (None, None)}
+        "double": ("double([1, 2])", ""), "halve": ("halve(8)", "ArithmeticError: too small"), "keep": ("", "")}
     check_schema(found)
 
 

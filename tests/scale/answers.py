@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gilscope.toolkit.scale.api import CallableOutcome, CallableScaling
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.investigation import ScalingInvestigation
 from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
@@ -27,11 +28,17 @@ def slower_investigation(**changes):
     return replace(found, **changes)
 
 
-def make_answer(found=None, *, functions=(), apis=(), **changes):
-    """Return the answer about a function or, with `apis`, about a module."""
-    if found is not None:
-        functions = (BuildScaling(label="3.14t", version="3.14.7", found=found),)
+def of_function(found=None, *, label="3.14t", version="3.14.7", problem=""):
+    """Return what is known of app:work on a build."""
+    callables = () if found is None else (CallableScaling(
+        name="app:work", outcome=CallableOutcome(found.judgement.verdict.value), found=found,
+        seconds_per_call=found.loaded.seconds_per_call),)
+    return BuildScaling(label=label, version=version, callables=callables, problem=problem)
+
+
+def make_answer(*builds, subject="app:work", **changes):
+    """Return the answer about a function, or with the name of a module about that."""
     answer = ScalingAnswer(
-        subject="app" if apis else "app:work", threads=2, started="2026-11-27T03:00:00+00:00",
-        machine=make_run().machine, command="gilscope scale app:work --json scale.json", functions=functions, apis=apis)
+        subject=subject, threads=2, started="2026-11-27T03:00:00+00:00", machine=make_run().machine,
+        command="gilscope scale app:work --json scale.json", builds=builds)
     return replace(answer, **changes)

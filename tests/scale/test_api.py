@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.hammer.offered_calls import OfferedCall
 from gilscope.toolkit.scale import api
-from gilscope.toolkit.scale.api import LIMITED, ApiCallable, ApiOutcome, ApiRequest, investigate_api
+from gilscope.toolkit.scale.api import LIMITED, ApiRequest, CallableOutcome, CallableScaling, investigate_api
 from gilscope.toolkit.scale.judgement import ScalingEvidence, Span
 from gilscope.toolkit.scale.zygote_process import CallMode, UnscalableFunctionError, ZygoteProcess
 
@@ -91,17 +91,17 @@ def test_each_callable_has_an_outcome_and_what_fails_says_why(python, tmp_path, 
     found = investigate_api(python, request(tmp_path), lambda _: None)
     assert found.complete
     by_name = {each.name: each for each in found.callables}
-    assert {name: each.problem for name, each in by_name.items() if each.outcome is ApiOutcome.FAILED} == {
+    assert {name: each.problem for name, each in by_name.items() if each.outcome is CallableOutcome.FAILED} == {
         "refuses": "LookupError: no such thing", "crashes": "crashed with SIGABRT",
         "crashes_in_threads": "the measuring process died: SIGABRT",
         "generates": "NoWorkError: generates(3) is a generator: calling it runs nothing; name a function that uses it "
                      "up"}
-    assert by_name["has_no_example"].outcome is ApiOutcome.NO_CALL
+    assert by_name["has_no_example"].outcome is CallableOutcome.NO_CALL
     assert (by_name["works"].call, by_name["works"].place) == ("works(20)", "offers.works:2")
     # Their verdicts are the machine's; they have one, and were measured.
     for name in ("works", "Owned", "Owned.put"):
         assert by_name[name].evidence is not None
-        assert by_name[name].outcome not in {ApiOutcome.FAILED, ApiOutcome.NO_CALL, ApiOutcome.NO_TIME}
+        assert by_name[name].outcome not in {CallableOutcome.FAILED, CallableOutcome.NO_CALL, CallableOutcome.NO_TIME}
 
 
 def test_each_thread_makes_the_object_and_the_arguments_of_its_call(python, tmp_path):
@@ -114,9 +114,9 @@ def test_each_thread_makes_the_object_and_the_arguments_of_its_call(python, tmp_
 
 def test_nothing_is_begun_when_the_budget_is_over(python, tmp_path):
     found = outcomes(investigate_api(python, request(tmp_path, seconds=0.0), lambda _: None))
-    assert found["works"] is found["Owned.put"] is ApiOutcome.NO_TIME
-    assert found["refuses"] is ApiOutcome.FAILED
-    assert found["has_no_example"] is ApiOutcome.NO_CALL
+    assert found["works"] is found["Owned.put"] is CallableOutcome.NO_TIME
+    assert found["refuses"] is CallableOutcome.FAILED
+    assert found["has_no_example"] is CallableOutcome.NO_CALL
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -134,7 +134,7 @@ def test_shared_object_is_found_behind_the_function_that_uses_it(python, tmp_pat
     for seconds in (120.0, 240.0, 480.0):
         measured = investigate_api(python, request(tmp_path, SHARED, seconds=seconds), lambda _: None)
         found = {each.name: each for each in measured.callables}
-        assert found["Provider"].outcome is ApiOutcome.NO_CALL
+        assert found["Provider"].outcome is CallableOutcome.NO_CALL
         total = found["total"]
         if total.outcome in LIMITED and total.found and total.found.objects:
             break      # otherwise, neighbours of this machine disturbed the threads
@@ -145,14 +145,14 @@ def test_shared_object_is_found_behind_the_function_that_uses_it(python, tmp_pat
 
 def seen(name, outcome, reached):
     span = None if reached is None else Span(ratio=reached, lo=reached, hi=reached)
-    return ApiCallable(name=name, call=f"{name}()", place="a:1", outcome=outcome, evidence=ScalingEvidence(
+    return CallableScaling(name=name, call=f"{name}()", place="a:1", outcome=outcome, look=ScalingEvidence(
         threads=2, clean_seconds=0.1, enough=True, of_ceiling=span, speedup=span, ceiling=span))
 
 
 def test_largest_loss_is_investigated_first_and_what_is_unsure_last():
-    looks = [seen("fine", ApiOutcome.SCALES, 1.0), seen("open", ApiOutcome.UNSURE, 0.3),
-             seen("less", ApiOutcome.PLATEAUS, 0.7), seen("hidden", ApiOutcome.UNSURE, None),
-             seen("most", ApiOutcome.SLOWER, 0.2), seen("tiny", ApiOutcome.TOO_SHORT, 0.9)]
+    looks = [seen("fine", CallableOutcome.SCALES, 1.0), seen("open", CallableOutcome.UNSURE, 0.3),
+             seen("less", CallableOutcome.PLATEAUS, 0.7), seen("hidden", CallableOutcome.UNSURE, None),
+             seen("most", CallableOutcome.SLOWER, 0.2), seen("tiny", CallableOutcome.TOO_SHORT, 0.9)]
     calls = [OfferedCall(name=each.name, shown=each.call, place=each.place, recipe={}) for each in looks]
     chosen = api._to_investigate(calls, {each.name: each for each in looks})
     assert [each.name for each in chosen] == ["most", "less", "open", "hidden"]

@@ -12,9 +12,9 @@ import pytest
 from gilscope.toolkit.scale.child.names import UNNAMED
 from gilscope.toolkit.scale.counts_search import MOST_ALONE
 from gilscope.toolkit.scale.investigation import LONG_CALL, MOST_ROUNDS, TRIAL_SECONDS, investigate
+from gilscope.toolkit.scale.investigation_text import investigation_sentences
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import RepairOutcome
-from gilscope.toolkit.scale.report import investigation_sentences
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, near_limit
 from gilscope.toolkit.scale.zygote_process import (
     CodePlace,

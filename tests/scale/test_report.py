@@ -6,21 +6,21 @@ import pytest
 
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.terminal import render
-from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
-from gilscope.toolkit.scale.api_report import answer_document, answer_summary
+from gilscope.toolkit.scale.api import CallableOutcome, CallableScaling
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.investigation import FarMeasurements, HandoffTimes
+from gilscope.toolkit.scale.investigation_text import NOT_TRIED
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
-from gilscope.toolkit.scale.report import NOT_TRIED
-from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
+from gilscope.toolkit.scale.report import answer_document, answer_summary
+from gilscope.toolkit.scale.scaling_values import BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
-from tests.scale.answers import make_answer, slower_investigation
+from tests.scale.answers import make_answer, of_function, slower_investigation
 
 
 def slower(**changes):
     """Return the report of a function that counts of one object make slower."""
-    return answer_document(make_answer(slower_investigation(**changes)))
+    return answer_document(make_answer(of_function(slower_investigation(**changes))))
 
 
 def test_every_footnote_is_pointed_at():
@@ -91,12 +91,12 @@ def test_lock_beside_neighbours_says_what_disturbed_calls_show():
 
 
 def api_report(*callables, complete=True):
-    return answer_document(make_answer(apis=(BuildApiScaling(
-        label="3.14t", version="3.14.7", found=ApiScaling(callables=callables, complete=complete)),)))
+    return answer_document(make_answer(
+        BuildScaling(label="3.14t", version="3.14.7", callables=callables, complete=complete), subject="app"))
 
 
 def offered(name, outcome, **fields):
-    return ApiCallable(name=name, call=f"{name}(1)", place="test_app.py:3", outcome=outcome, **fields)
+    return CallableScaling(name=name, call=f"{name}(1)", place="test_app.py:3", outcome=outcome, **fields)
 
 
 def row(report):
@@ -111,16 +111,17 @@ def test_row_of_the_api_names_what_is_in_the_way_or_why_it_is_not_known():
     for fields, way in (
             ({"found": found}, "reference counts of app.PRICES"),
             ({"found": unnamed}, "reference counts of unknown objects; seen locked: app.SEEN"),
-            ({"evidence": found.evidence}, "not investigated: the time was over")):
-        shown = row(api_report(offered("work", ApiOutcome.SLOWER, **fields)))
-        assert (shown[0], shown[1], shown[-1]) == ("work", "gets slower", way)
+            ({"look": found.evidence}, "not investigated: the time was over")):
+        shown = row(api_report(offered("work", CallableOutcome.SLOWER, **fields)))
+        assert (shown[1], shown[2], shown[-1]) == ("work", "gets slower", way)
 
 
 def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
     said = " ".join(render(api_report(
-        offered("work", ApiOutcome.SLOWER, found=slower_investigation()), offered("fine", ApiOutcome.SCALES),
-        offered("tiny", ApiOutcome.TOO_SHORT), offered("ends", ApiOutcome.FAILED, problem="crashed with SIGSEGV"),
-        offered("left", ApiOutcome.NO_TIME), offered("lost", ApiOutcome.NO_CALL), complete=False)).split())
+        offered("work", CallableOutcome.SLOWER, found=slower_investigation()), offered("fine", CallableOutcome.SCALES),
+        offered("tiny", CallableOutcome.TOO_SHORT),
+        offered("ends", CallableOutcome.FAILED, problem="crashed with SIGSEGV"),
+        offered("left", CallableOutcome.NO_TIME), offered("lost", CallableOutcome.NO_CALL), complete=False)).split())
     assert "ends: ends(1) (test_app.py:3): crashed with SIGSEGV" in said
     assert "tiny: too short: calling takes most of a call of less than 150 ns." in said
     assert "left: the time was over." in said
@@ -132,17 +133,17 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
 
 
 def test_summary_of_a_module_without_any_verdict_counts_nothing():
-    said = render(api_report(offered("fast", ApiOutcome.TOO_SHORT)))
+    said = render(api_report(offered("fast", CallableOutcome.TOO_SHORT)))
     assert said.splitlines()[3:5] == ["In short", "  3.14t: 1 of 1 has no verdict."]
 
 
 def test_report_of_a_module_says_what_it_was_measured_with():
-    assert "Python 3.14.7 (3.14t)" in render(api_report(offered("fast", ApiOutcome.TOO_SHORT)))
+    assert "Python 3.14.7 (3.14t)" in render(api_report(offered("fast", CallableOutcome.TOO_SHORT)))
 
 
 def verdict_on(label, verdict):
     found = slower_investigation(judgement=Judgement(verdict=verdict, obstacle=Obstacle.NONE), objects=())
-    return BuildScaling(label=label, version=f"{label.removesuffix('t')}.1", found=found)
+    return of_function(found, label=label, version=f"{label.removesuffix('t')}.1")
 
 
 @pytest.mark.parametrize(("verdicts", "said"), [
@@ -151,13 +152,13 @@ def verdict_on(label, verdict):
     (("plateaus", "unsure"), None), (("scales", "scales"), None), (("gets slower", "plateaus"), None),
 ])
 def test_build_that_scales_where_another_does_not_is_said_and_a_newer_one_may_be_a_repair(verdicts, said):
-    answer = make_answer(functions=tuple(
+    answer = make_answer(*(
         verdict_on(label, ScalingVerdict(each)) for label, each in zip(("3.14t", "3.15t"), verdicts, strict=True)))
     assert [each for each in answer_summary(answer) if "where" in each] == ([said] if said else [])
 
 
 def test_several_builds_agree_in_number():
-    answer = make_answer(functions=tuple(
+    answer = make_answer(*(
         verdict_on(f"3.{minor}t", ScalingVerdict(each)) for minor, each in (
             (13, "scales"), (14, "plateaus"), (15, "scales"), (16, "scales"))))
     assert answer_summary(answer)[-1] == (
@@ -166,10 +167,10 @@ def test_several_builds_agree_in_number():
 
 def test_functions_of_a_module_that_one_build_loses_and_another_does_not_are_named_together():
     def on(label, outcome):
-        return BuildApiScaling(label=label, version=f"{label.removesuffix('t')}.1", found=ApiScaling(
-            complete=True, callables=tuple(offered(name, outcome) for name in ("mean", "total"))))
+        return BuildScaling(label=label, version=f"{label.removesuffix('t')}.1", callables=tuple(
+            offered(name, outcome) for name in ("mean", "total")))
 
-    answer = make_answer(apis=(on("3.14t", ApiOutcome.SLOWER), on("3.15t", ApiOutcome.SCALES)))
+    answer = make_answer(on("3.14t", CallableOutcome.SLOWER), on("3.15t", CallableOutcome.SCALES), subject="app")
     assert answer_summary(answer)[-1] == (
         "mean and total: 3.15t scales where 3.14t does not: 3.15t may be a repair, too.")
 
@@ -226,7 +227,7 @@ def test_objects_of_an_unsure_verdict_are_in_the_way_of_what_it_loses():
 
 def test_summary_names_the_gain_of_the_repair_and_open_objects():
     def in_short(**changes):
-        return answer_summary(make_answer(slower_investigation(**changes)))[0]
+        return answer_summary(make_answer(of_function(slower_investigation(**changes))))[0]
 
     assert in_short(trial=trial(0.95)) == (
         "3.14t: gets slower; in the way: reference counts of app.PRICES; with a copy in each thread, 2.11 "
@@ -339,7 +340,7 @@ def test_share_of_a_lock_is_unknown_unless_a_copy_gained():
 
 OPEN = {
     (ScalingVerdict.UNSURE, Obstacle.COUNTS, Doubt.NEAR): (
-        "reference counts", "Unsure: it reaches about 0.8 of the ceiling",
+        "reference counts of unknown objects", "Unsure: it reaches about 0.8 of the ceiling",
         ("unsure, as it reaches about 0.8 of the ceiling; in the way of what it loses: reference counts of unknown "
          "objects.")),
     (ScalingVerdict.UNSURE, Obstacle.COLLECTOR, Doubt.DISAGREE): (
@@ -349,7 +350,7 @@ OPEN = {
     (ScalingVerdict.PLATEAUS, Obstacle.UNKNOWN, Doubt.SELDOM): (
         "unsure", "Cause unsure: neither", "plateaus; in the way: unsure."),
     (ScalingVerdict.PLATEAUS, Obstacle.COUNTS, Doubt.SET): (
-        "reference counts", "Objects unsure: reference counts are in the way, but no small set",
+        "reference counts of unknown objects", "Objects unsure: reference counts are in the way, but no small set",
         "plateaus; in the way: reference counts of unknown objects."),
 }
 
@@ -362,4 +363,4 @@ def test_table_sentences_and_summary_name_one_cause_or_none(judged):
                "explained": None, "without": None}
     assert row(slower(**changes))[-1] == in_table
     assert in_text in said(**changes)
-    assert answer_summary(make_answer(slower_investigation(**changes))) == [f"3.14t: {in_short}"]
+    assert answer_summary(make_answer(of_function(slower_investigation(**changes)))) == [f"3.14t: {in_short}"]

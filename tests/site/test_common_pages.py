@@ -12,10 +12,10 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
-from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
+from gilscope.toolkit.scale.api import CallableOutcome, CallableScaling
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
-from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
+from gilscope.toolkit.scale.scaling_values import BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.page_values import page_values, shown
@@ -56,14 +56,13 @@ def all_pages(text):
     found = slower_investigation(objects=(BlamedObject(name=text, kind="global", type=text, places=(
         CodePlace(file=text, line=7, function=text),)),), trial=RepairTrial(
             outcome=RepairOutcome.UNCOPIED, detail=text))
-    api = ApiScaling(complete=True, callables=(
-        ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.SLOWER, evidence=found.evidence, found=found),
-        ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.FAILED, problem=text)))
-    answers = [PublicAnswer(id="x", host=text, answer=make_answer(
-        subject=text, command=text, functions=(BuildScaling(label=text, version=text, found=found),
-                                               BuildScaling(label=text, version=text, found=None, problem=text)))),
-               PublicAnswer(id="y", host=text, answer=make_answer(
-                   subject=text, command=text, apis=(BuildApiScaling(label=text, version=text, found=api),)))]
+    callables = (
+        CallableScaling(name=text, call=text, place=text, outcome=CallableOutcome.SLOWER, found=found),
+        CallableScaling(name=text, call=text, place=text, outcome=CallableOutcome.FAILED, problem=text))
+    builds = (BuildScaling(label=text, version=text, callables=callables),
+              BuildScaling(label=text, version=text, problem=text))
+    answers = [PublicAnswer(id=name, host=text, answer=make_answer(*builds, subject=subject, command=text))
+               for name, subject in (("x", f"{text}:"), ("y", text))]
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {

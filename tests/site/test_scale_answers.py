@@ -10,9 +10,9 @@ from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.report.document import Lines
-from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.scaling_values import BuildScaling, answer_values, read_answer
+from gilscope.toolkit.scale.report import answer_document, answer_summary
+from gilscope.toolkit.scale.scaling_values import answer_values, read_answer
 from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.answer_files import find_answers
 from gilscope.toolkit.site.making import SiteRequest, make_site
@@ -20,7 +20,7 @@ from gilscope.toolkit.site.pages.scale import scale_values
 from gilscope.toolkit.site.scale_answers import PublicAnswer, public_answers
 from gilscope.toolkit.site.sources import find_sources, machine_name
 from tests.commands.test_scale import check_schema
-from tests.scale.answers import make_answer, slower_investigation
+from tests.scale.answers import make_answer, of_function, slower_investigation
 from tests.scale.test_values import ANSWERS, FOUND
 from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
 
@@ -29,9 +29,7 @@ pytestmark = pytest.mark.newest
 SCALES = slower_investigation(
     objects=(), explained=None, without=None,
     judgement=Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE))
-ANSWER = make_answer(functions=(
-    BuildScaling(label="3.14t", version="3.14.7", found=FOUND),
-    BuildScaling(label="3.15t", version="3.15.0", found=SCALES)))
+ANSWER = make_answer(of_function(FOUND), of_function(SCALES, label="3.15t", version="3.15.0"))
 
 
 def write(path, answer=ANSWER):
@@ -125,11 +123,12 @@ def test_build_that_could_not_be_measured_has_a_row_and_its_reason():
 def test_values_of_an_answer_are_published_without_folders_and_fit_the_schema(tmp_path):
     place = CodePlace(file="/srv/ann/shop/cart.py", line=7, function="add")
     found = replace(FOUND, objects=(replace(FOUND.objects[0], places=(place,)),))
-    write(tmp_path / "in" / "a.json", replace(make_answer(found), command="gilscope scale a:f --path /srv/ann/shop"))
+    write(tmp_path / "in" / "a.json",
+          make_answer(of_function(found), command="gilscope scale a:f --path /srv/ann/shop"))
     assert site_of(tmp_path / "site", tmp_path / "in") == []
     values = json.loads((tmp_path / "site" / "data" / "scale" / "app-work.json").read_text())
     check_schema(values)
-    assert values["builds"][0]["objects"][0]["places"][0]["file"] == "<folder>/cart.py"
+    assert values["builds"][0]["callables"][0]["found"]["objects"][0]["places"][0]["file"] == "<folder>/cart.py"
     assert "srv" not in json.dumps(values)
     assert read_answer(values).subject == "app:work"
     page = pages_of(tmp_path / "site")["scale-app-work.html"]

@@ -21,11 +21,10 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.hammer.offered_calls import call_files
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
-from gilscope.toolkit.scale.api import LIMITED, ApiRequest, investigate_api
-from gilscope.toolkit.scale.api_report import answer_document
+from gilscope.toolkit.scale.api import LIMITED, ApiRequest, CallableOutcome, CallableScaling, investigate_api
 from gilscope.toolkit.scale.investigation import LONG_CALL, investigate
-from gilscope.toolkit.scale.judgement import LOST
-from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer, answer_values
+from gilscope.toolkit.scale.report import answer_document
+from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer, answer_values
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 from gilscope.toolkit.units import format_seconds
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.scale.api import ApiScaling
-    from gilscope.toolkit.scale.investigation import ScalingInvestigation
 
 BUDGET = "10m"      # of --api on a build
 THREADS = 2
@@ -110,13 +108,12 @@ def run(args: Namespace) -> int:
     builds = [(build, _python(build, packages)) for build in _builds(args)]
     output, started = ReportOutput(args), now()
     machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
-    functions: list[BuildScaling] = []
-    apis: list[BuildApiScaling] = []
+    found: list[BuildScaling] = []
 
     def show() -> None:
         answer = ScalingAnswer(
             subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
-            command=shlex.join(["gilscope", *args.words]), functions=tuple(functions), apis=tuple(apis))
+            command=shlex.join(["gilscope", *args.words]), builds=tuple(found))
         output.show(answer_document(answer))
         output.finish(lambda: answer_values(answer))
 
@@ -127,20 +124,17 @@ def run(args: Namespace) -> int:
             print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
             with machine.hold():
                 if args.api:
-                    _investigate_api(build, python, args, files, apis)
+                    _investigate_api(build, python, args, files, found)
                 else:
-                    _investigate(build, python, args, functions)
+                    _investigate(build, python, args, found)
     except KeyboardInterrupt:
-        if functions or apis:
+        if found:
             show()
         raise
     show()
-    if args.api:
-        outcomes = [one.outcome for each in apis if each.found for one in each.found.callables]
-        return _code(limited=any(outcome in LIMITED for outcome in outcomes),
-                     unmeasured=any(each.found is None for each in apis))
-    return _code(limited=any(each.found and each.found.judgement.verdict in LOST for each in functions),
-                 unmeasured=any(each.found is None for each in functions))
+    if any(one.outcome in LIMITED for each in found for one in each.callables):
+        return FOUND
+    return UNFINISHED if any(each.problem for each in found) else 0
 
 
 def _check(args: Namespace) -> None:
@@ -201,17 +195,16 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
     return free
 
 
-def _investigate(build: Build, python: Path, args: Namespace, functions: list[BuildScaling]) -> None:
+def _investigate(build: Build, python: Path, args: Namespace, builds: list[BuildScaling]) -> None:
     """Add the findings on one build; a process that is lost, and a function that fails on this build, are its problem.
 
     If a signal stops it, what is known by then is added.
     """
     known: list[str] = []
 
-    def add(found: ScalingInvestigation | None, problem: str = "") -> None:
-        so_far = f"; known by then: {'; '.join(known)}" if known and not found else ""
-        functions.append(BuildScaling(label=build.label, version=build.version, found=found,
-                                      problem=f"{problem}{so_far}"))
+    def add_problem(problem: str) -> None:
+        so_far = f"; known by then: {'; '.join(known)}" if known else ""
+        builds.append(BuildScaling(label=build.label, version=build.version, problem=f"{problem}{so_far}"))
 
     try:
         with ZygoteProcess(python, _folders(args)) as process:
@@ -223,31 +216,35 @@ def _investigate(build: Build, python: Path, args: Namespace, functions: list[Bu
                     print_stderr(f"gilscope: {text}")
 
             if loaded.gil:
-                add(None, GIL_ON)
-            else:
-                add(investigate(process, loaded, args.threads, say=say))
+                add_problem(GIL_ON)
+                return
+            found = investigate(process, loaded, args.threads, say=say)
+            builds.append(BuildScaling(label=build.label, version=build.version, callables=(CallableScaling(
+                name=args.function, outcome=CallableOutcome(found.judgement.verdict.value), found=found,
+                seconds_per_call=loaded.seconds_per_call),)))
     except (UnscalableFunctionError, LostZygoteError) as error:
-        add(None, str(error))
+        add_problem(str(error))
     except KeyboardInterrupt:
         if known:
-            add(None, STOPPED)
+            add_problem(STOPPED)
         raise
 
 
 def _investigate_api(
-    build: Build, python: Path, args: Namespace, files: tuple[tuple[Path, str], ...], apis: list[BuildApiScaling],
+    build: Build, python: Path, args: Namespace, files: tuple[tuple[Path, str], ...], builds: list[BuildScaling],
 ) -> None:
     """Add the findings on what a module offers on one build; if a signal stops it, what is known by then."""
     request = ApiRequest(module=args.api, threads=args.threads, folders=_folders(args), files=files,
                          seconds=args.budget)
 
-    def add(found: ApiScaling | None, problem: str = "") -> None:
-        apis.append(BuildApiScaling(label=build.label, version=build.version, found=found, problem=problem))
+    def add(found: ApiScaling) -> None:
+        builds.append(BuildScaling(label=build.label, version=build.version, callables=found.callables,
+                                   complete=found.complete))
 
     try:
         add(investigate_api(python, request, lambda text: print_stderr(f"gilscope: {text}"), keep=add))
     except UnscalableFunctionError as error:
-        add(None, str(error))
+        builds.append(BuildScaling(label=build.label, version=build.version, problem=str(error)))
 
 
 def _python(build: Build, packages: Sequence[str]) -> Path:
@@ -259,9 +256,3 @@ def _python(build: Build, packages: Sequence[str]) -> Path:
 
 def _folders(args: Namespace) -> tuple[Path, ...]:
     return tuple(folder.resolve() for folder in args.path or [Path.cwd()])
-
-
-def _code(*, limited: bool, unmeasured: bool) -> int:
-    if limited:
-        return FOUND
-    return UNFINISHED if unmeasured else 0

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.hammer.offered_calls import OfferedCall
-    from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
 TOO_SHORT = 1.5e-7      # seconds: an empty function takes 0.03 to 0.1 us with the loop that calls it
 LOOK_SECONDS = 30.0     # for the first calls of one: it hangs, or takes much longer than its test
 
 
-class ApiOutcome(StrEnum):
+class CallableOutcome(StrEnum):
     """What came of one callable; the first four are verdicts."""
 
     SCALES = ScalingVerdict.SCALES.value
@@ -40,28 +39,33 @@ class ApiOutcome(StrEnum):
     NO_TIME = "no time"
 
 
-LIMITED = frozenset({ApiOutcome.PLATEAUS, ApiOutcome.SLOWER})
+LIMITED = frozenset({CallableOutcome.PLATEAUS, CallableOutcome.SLOWER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiCallable:
-    """A public function, type or method, and whether its call scales."""
+class CallableScaling:
+    """A function, type or method, and whether its call scales."""
 
-    name: str                       # "mean", "NormalDist.cdf"
-    call: str                       # "mean([1, 2])"; "": none was found
-    place: str                      # of the call: "tests/test_mean.py:12"
-    outcome: ApiOutcome
+    name: str                       # "mean", "NormalDist.cdf"; of a function that was named: "app:work"
+    call: str = ""                  # "mean([1, 2])"; "": none was found, or it was named
+    place: str = ""                 # of the call: "tests/test_mean.py:12"
+    outcome: CallableOutcome
     problem: str = ""               # why it failed
     seconds_per_call: float | None = None
-    evidence: ScalingEvidence | None = None      # of the investigation, or of the look
+    look: ScalingEvidence | None = None
     found: ScalingInvestigation | None = None    # None: it was only looked at
+
+    @property
+    def evidence(self) -> ScalingEvidence | None:
+        """Return the evidence of the investigation, or of the look; None if there is none."""
+        return self.found.evidence if self.found else self.look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiScaling:
     """The public callables of a module on one build, those that lose most first."""
 
-    callables: tuple[ApiCallable, ...]
+    callables: tuple[CallableScaling, ...]
     complete: bool      # all calls in tests and doctests were found and tried
 
 
@@ -102,7 +106,7 @@ def investigate_api(
     say(f"looking at {sum(each.recipe is not None for each in offered.calls)} of {len(offered.calls)} public functions "
         "and methods, which tests or doctests call")
     survey = _ApiSurvey(python, request)
-    seen = {each.name: _unseen(each, ApiOutcome.NO_TIME) for each in offered.calls}
+    seen = {each.name: _unseen(each, CallableOutcome.NO_TIME) for each in offered.calls}
     try:
         for each in offered.calls:
             if clock() < until:
@@ -118,35 +122,36 @@ def investigate_api(
     return _in_order(seen, complete=offered.complete)
 
 
-def _in_order(seen: dict[str, ApiCallable], *, complete: bool) -> ApiScaling:
+def _in_order(seen: dict[str, CallableScaling], *, complete: bool) -> ApiScaling:
     return ApiScaling(callables=tuple(sorted(seen.values(), key=_order)), complete=complete)
 
 
-def _to_investigate(calls: Sequence[OfferedCall], seen: dict[str, ApiCallable]) -> Iterator[OfferedCall]:
+def _to_investigate(calls: Sequence[OfferedCall], seen: dict[str, CallableScaling]) -> Iterator[OfferedCall]:
     """Yield those that do not scale, the largest loss first, and then those of which it is not sure."""
-    for outcomes in (LIMITED, frozenset({ApiOutcome.UNSURE})):
+    for outcomes in (LIMITED, frozenset({CallableOutcome.UNSURE})):
         chosen = [each for each in calls if seen[each.name].outcome in outcomes]
         yield from sorted(chosen, key=lambda each: _reached(seen[each.name]))
 
 
-def _reached(each: ApiCallable) -> float:
+def _reached(each: CallableScaling) -> float:
     """Return the share of the ceiling; more than any if it is not known."""
     span = each.evidence.of_ceiling if each.evidence else None
     return span.ratio if span else float("inf")
 
 
-def _order(each: ApiCallable) -> tuple[int, float]:
+def _order(each: CallableScaling) -> tuple[int, float]:
     if each.outcome in LIMITED:
         return 0, _reached(each)
-    return 1 + [*ApiOutcome].index(each.outcome), 0.0 if each.outcome is not ApiOutcome.UNSURE else _reached(each)
+    reached = _reached(each) if each.outcome is CallableOutcome.UNSURE else 0.0
+    return 1 + [*CallableOutcome].index(each.outcome), reached
 
 
-def _unseen(each: OfferedCall, outcome: ApiOutcome, problem: str = "") -> ApiCallable:
+def _unseen(each: OfferedCall, outcome: CallableOutcome, problem: str = "") -> CallableScaling:
     if not each.shown:
-        outcome = ApiOutcome.NO_CALL
+        outcome = CallableOutcome.NO_CALL
     elif each.recipe is None:
-        outcome, problem = ApiOutcome.FAILED, each.problem
-    return ApiCallable(name=each.name, call=each.shown, place=each.place, outcome=outcome, problem=problem)
+        outcome, problem = CallableOutcome.FAILED, each.problem
+    return CallableScaling(name=each.name, call=each.shown, place=each.place, outcome=outcome, problem=problem)
 
 
 class _ApiSurvey:
@@ -156,49 +161,29 @@ class _ApiSurvey:
         self._python = python
         self._request = request
 
-    def look(self, each: OfferedCall) -> ApiCallable:
+    def look(self, each: OfferedCall) -> CallableScaling:
         if each.recipe is None:
-            return _unseen(each, ApiOutcome.FAILED)
-        return self._measured(each, _unseen(each, ApiOutcome.UNSURE), with_cause=False)
+            return _unseen(each, CallableOutcome.FAILED)
+        return self._measured(each, _unseen(each, CallableOutcome.UNSURE), with_cause=False)
 
-    def investigate(self, each: OfferedCall, seen: ApiCallable) -> ApiCallable:
+    def investigate(self, each: OfferedCall, seen: CallableScaling) -> CallableScaling:
         return self._measured(each, seen, with_cause=True)
 
-    def _measured(self, each: OfferedCall, seen: ApiCallable, *, with_cause: bool) -> ApiCallable:
+    def _measured(self, each: OfferedCall, seen: CallableScaling, *, with_cause: bool) -> CallableScaling:
         name, threads = f"{self._request.module}:{each.name}", self._request.threads
         try:
             with ZygoteProcess(self._python, self._request.folders) as process:
                 loaded = process.load(name, None, None, threads, recipe=each.recipe, look=not with_cause,
                                       limit=LOOK_SECONDS)
                 if loaded.gil:
-                    return replace(seen, outcome=ApiOutcome.FAILED, problem=GIL_ON)
+                    return replace(seen, outcome=CallableOutcome.FAILED, problem=GIL_ON)
                 if with_cause:
-                    return investigated(process, loaded, threads, seen)
-                return looked_at(process, threads, seen)
+                    found = investigate(process, loaded, threads)
+                    return replace(seen, outcome=CallableOutcome(found.judgement.verdict.value), found=found)
+                evidence, seconds = take_a_look(process, threads)
+                outcome = CallableOutcome(judge(evidence).verdict.value)
+                if outcome not in LIMITED and 0 < seconds < TOO_SHORT:
+                    outcome = CallableOutcome.TOO_SHORT
+                return replace(seen, outcome=outcome, look=evidence, seconds_per_call=seconds or None)
         except (UnscalableFunctionError, LostZygoteError) as error:
-            return replace(seen, outcome=ApiOutcome.FAILED, problem=str(error))
-
-
-def looked_at(process: ZygoteProcess, threads: int, seen: ApiCallable) -> ApiCallable:
-    """Return a callable with the verdict of a few measurements.
-
-    Raises:
-        UnscalableFunctionError: The function raised, or did not return.
-        LostZygoteError: The process has ended.
-    """
-    evidence, seconds = take_a_look(process, threads)
-    outcome = ApiOutcome(judge(evidence).verdict.value)
-    if outcome not in LIMITED and 0 < seconds < TOO_SHORT:
-        outcome = ApiOutcome.TOO_SHORT
-    return replace(seen, outcome=outcome, evidence=evidence, seconds_per_call=seconds or None)
-
-
-def investigated(process: ZygoteProcess, loaded: LoadedFunction, threads: int, seen: ApiCallable) -> ApiCallable:
-    """Return a callable with the verdict and the cause, measured anew.
-
-    Raises:
-        UnscalableFunctionError: The function raised, or did not return.
-        LostZygoteError: The process has ended.
-    """
-    found = investigate(process, loaded, threads)
-    return replace(seen, outcome=ApiOutcome(found.judgement.verdict.value), evidence=found.evidence, found=found)
+            return replace(seen, outcome=CallableOutcome.FAILED, problem=str(error))

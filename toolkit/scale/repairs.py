@@ -101,7 +101,7 @@ class RepairAdvice:
 
     code: RepairCode
     text: str
-    objects: list[BlamedObject]
+    objects: tuple[str, ...]     # the names of those that it is for; empty: for none of them
 
 
 def advice(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairAdvice]:
@@ -111,7 +111,8 @@ def advice(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairAd
         by_text: dict[str, list[BlamedObject]] = {} if ones else {TEXTS[code]: []}
         for one in ones:
             by_text.setdefault(_text_for(code, one), []).append(one)
-        found += [RepairAdvice(code=code, text=text, objects=those) for text, those in by_text.items()]
+        found += [RepairAdvice(code=code, text=text, objects=tuple(one.name for one in those))
+                  for text, those in by_text.items()]
     return found
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.scale.api_report import answer_summary
+from gilscope.toolkit.scale.report import answer_summary
 from gilscope.toolkit.site.how_to_repeat import days_text, site_citation
 from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.pages.compare import compare_values

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, override
 
 from gilscope.toolkit.experiments.base import EffortLevel, EffortSettings, Experiment, Publication
@@ -28,7 +28,6 @@ from gilscope.toolkit.experiments.tables_and_figures import TableBuilder, label_
 from gilscope.toolkit.report.document import Column, Entry, Lines
 from gilscope.toolkit.report.figures.figure import HeatFigure, HeatPanel
 from gilscope.toolkit.scale.judgement import LOST, SCALES, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.scaling_values import span_values
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
@@ -191,7 +190,8 @@ def _judged(shares: OperationShares, cell: Cell) -> dict[str, Any] | None:
     share, verdict = shares.share(cell), shares.verdict(cell)
     if share is None or verdict is None:
         return None
-    return {"verdict": verdict.value, "at_most": share.at_most, "of_ceiling": span_values(share.span)}
+    return {"verdict": verdict.value, "at_most": share.at_most, "of_ceiling": share.span and {
+        "ratio": share.span.ratio, "lo": share.span.lo, "hi": None if share.span.hi == inf else share.span.hi}}
 
 
 def _interval(share: OperationShare | None) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.scale.api import LIMITED
-from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
-from gilscope.toolkit.scale.judgement import LOST, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.report import blamed_text, span_text
+from gilscope.toolkit.scale.investigation_text import span_text
+from gilscope.toolkit.scale.judgement import LOST, Obstacle
+from gilscope.toolkit.scale.report import answer_document, answer_summary, way_text
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.units import counted, list_text, percent
 
@@ -27,7 +27,7 @@ def scale_values(answers: Sequence[PublicAnswer]) -> dict[str, Any]:
     return shown({
         "rows": [row for each in answers for row in _rows(each)],
         "answers": [entry_of(each) | {"about": about_text(each)} for each in answers],
-        "modules": any(each.answer.apis for each in answers)})
+        "modules": any(each.answer.of_module for each in answers)})
 
 
 def entry_of(each: PublicAnswer) -> dict[str, Any]:
@@ -44,8 +44,7 @@ def about_text(each: PublicAnswer) -> str:
 
 def build_labels(each: PublicAnswer) -> list[str]:
     """Return the builds of an answer."""
-    answer = each.answer
-    return [build.label for build in answer.functions] + [module.label for module in answer.apis]
+    return [build.label for build in each.answer.builds]
 
 
 def answer_page(each: PublicAnswer) -> dict[str, Any]:
@@ -58,17 +57,14 @@ def answer_page(each: PublicAnswer) -> dict[str, Any]:
 
 def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
     """Yield the rows of a function, one for each build; of a module one for each callable that does not scale."""
-    subject = each.answer.subject
-    for build in each.answer.functions:
-        if (found := build.found) is None:
-            yield _row(each, subject, build.label, "not measured", None)
-            continue
-        way = "" if found.judgement.verdict is ScalingVerdict.SCALES else blamed_text(found)
-        yield _row(each, subject, build.label, found.judgement.verdict.value, found.evidence) | _of_cause(found, way)
-    for module in each.answer.apis:
-        for one in module.found.callables if module.found else ():
-            if one.outcome in LIMITED or (one.found and one.found.objects):
-                row = _row(each, f"{subject}.{one.name}", module.label, one.outcome.value, one.evidence)
+    answer = each.answer
+    for build in answer.builds:
+        if build.problem and not answer.of_module:
+            yield _row(each, answer.subject, build.label, "not measured", None)
+        for one in build.callables:
+            if not answer.of_module or one.outcome in LIMITED or (one.found and one.found.objects):
+                name = f"{answer.subject}.{one.name}" if answer.of_module else answer.subject
+                row = _row(each, name, build.label, one.outcome.value, one.evidence)
                 yield row | (_of_cause(one.found, way_text(one)) if one.found else {"way": way_text(one)})
 
 
