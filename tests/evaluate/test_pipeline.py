@@ -446,6 +446,22 @@ def test_nothing_is_measured_twice(again):
     assert "4/6 the project's tests: nothing has changed since it was measured; next: data races" in said
 
 
+@pytest.mark.parametrize(("asked", "measured"), [
+    ({"threads": 4}, ["run_sites", "races"]), ({"budget": 300.0}, []), ({"budget": 900.0}, ["run_sites", "speed"]),
+    ({"workload": "app:f"}, ["run_sites", "trial", "races", "speed"]),
+    ({"sdists": True}, ["readiness", "newest", "run_sites", "trial", "tests", "races", "speed"])])
+def test_option_has_only_those_steps_measured_again_that_depend_on_it(again, monkeypatch, steps, asked, measured):
+    monkeypatch.setattr(pipeline, "look_for_races", lambda *_, **__: steps.step("races") or CLEAN)
+    again()
+    assert list(dict.fromkeys(again(**asked)[1])) == measured
+
+
+def test_results_with_a_larger_budget_are_found_without_naming_it(again):
+    found, _, _ = again(budget=900.0)
+    assert again(look="lxml")[0].builds[0].cost == found.builds[0].cost
+    assert again()[1] == []
+
+
 def test_changed_file_is_measured_anew(again, folder):
     again()
     (folder / "app.py").write_text("def g(): ...\n")
@@ -621,7 +637,7 @@ def test_probes_name_options_that_a_request_has():
     names = {each.name for each in fields(EvaluationRequest)}
     assert {name for probe in PROBES for name in probe.depends} <= names
     (hammer,) = (probe for probe in PROBES if probe.code == "hammer")
-    assert {*hammer.depends} == {"budget", "hammer"}
+    assert {*hammer.depends} == {"budget", "hammer", "threads"}
 
 
 def test_probe_without_its_section_says_so(steps, folder, pickling):

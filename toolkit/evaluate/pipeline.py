@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,15 +79,17 @@ SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all b
 SHARE_FOR_TRIAL = 0.15   # of what is left, for the project in an interpreter, on each build
 SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versions are not installed in its time
 NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
+INSTALLED = ("sdists", "extras", "offline")   # options that decide what is installed
 # The steps of an evaluation, in their order.
 STEPS = {
-    "packages": EvaluationStep("what the packages do without the GIL", Reports),
-    "interpreters": EvaluationStep("what they do in subinterpreters", Reports),
-    "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild]),   # if there are any
-    "trial": EvaluationStep("the project in a subinterpreter", Trials),
-    "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
-    "races": EvaluationStep("data races", Races | Missing),
-    "speed": EvaluationStep("cost and gain", CostsAndGains)}
+    "packages": EvaluationStep("what the packages do without the GIL", Reports, INSTALLED),
+    "interpreters": EvaluationStep("what they do in subinterpreters", Reports, INSTALLED),
+    # If there are any.
+    "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild], INSTALLED),
+    "trial": EvaluationStep("the project in a subinterpreter", Trials, (*INSTALLED, "called")),
+    "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]], INSTALLED),
+    "races": EvaluationStep("data races", Races | Missing, (*INSTALLED, "called", "threads", "calls")),
+    "speed": EvaluationStep("cost and gain", CostsAndGains, (*INSTALLED, "called"))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,8 @@ class Evaluator:
             say(evaluation_cache.doubt)
         self._preparer = RunSitePreparer(self._requirements, self._extensions, request=request, at_hand=at_hand,
                                          cache=evaluation_cache, say=say)
-        self._steps = StepRunner(self._steps_to_make(), depends=self._options(), cache=evaluation_cache, say=say)
+        self._steps = StepRunner(self._steps_to_make(), request, depends=self._inputs(), cache=evaluation_cache,
+                                 say=say)
         self._machine = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
 
     def run(self) -> Evaluation:
@@ -173,10 +176,10 @@ class Evaluator:
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
                                   str(self._project.tests))
             project, comparable = self._without_uncollected(tests)
-            called = str(self._request.called)
-            races = once("races", lambda: self._races(run_sites(), tests), str(project.tests), called)
+            races = once("races", lambda: self._races(run_sites(), tests), str(project.tests))
+            # A larger budget takes more rounds.
             compared = once("speed", lambda: self._compared(comparable, run_sites(), tests), str(comparable.tests),
-                            called, str(self._request.budget))
+                            enough=lambda before: before.budget >= self._request.budget)
             sections = self._probed(project, run_sites, tests, own)
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
@@ -196,7 +199,7 @@ class Evaluator:
         not_run: Tests = dict.fromkeys(labels, NOT_RUN)
         tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
         project, comparable = self._without_uncollected(tests)
-        compared = earlier("speed", str(comparable.tests), str(self._request.called), str(self._request.budget))
+        compared = earlier("speed", str(comparable.tests))
         own = earlier("extensions") if self._extensions.any else {}
         if own is None:
             known = any(isinstance(each, BuildReport) and each.knows(name)
@@ -210,15 +213,14 @@ class Evaluator:
     def _steps_to_make(self) -> dict[str, EvaluationStep]:
         """Return the steps by their names, in their order."""
         steps = {key: step for key, step in STEPS.items() if key != "extensions" or self._extensions.any}
-        own = {probe.code: EvaluationStep(probe.name, probe.section | Missing) for probe in self._probes if probe.run}
+        own = {probe.code: EvaluationStep(probe.name, probe.section | Missing, (*INSTALLED, *probe.depends))
+               for probe in self._probes if probe.run}
         return steps | own
 
-    def _options(self) -> tuple[str, ...]:
-        """Return the options and builds that every step depends on, besides files."""
-        lock, request = self._project.lock, self._request
-        content = digest(sums(lock.parent, [lock])) if lock else ""
-        return (*(build.label for build in self._builds), content, str(request.sdists), str(request.extras),
-                str(request.threads), str(request.calls), str(request.offline))
+    def _inputs(self) -> tuple[str, ...]:
+        """Return the builds and the lock's content, which every step depends on."""
+        lock = self._project.lock
+        return *(build.label for build in self._builds), digest(sums(lock.parent, [lock])) if lock else ""
 
     # The budget.
 
@@ -343,7 +345,7 @@ class Evaluator:
         labels = {label: counterpart.label for label, counterpart in self._counterpart_of.items() if counterpart}
         measurer = CostAndGainMeasurer(project, self._request.called, (*self._builds, *self._counterparts), labels,
                                        left=self._left, say=self._say, hold_machine=self._turn)
-        return measurer.compare(run_sites, tests)
+        return replace(measurer.compare(run_sites, tests), budget=self._request.budget)
 
     def _probed(
         self, project: Project, run_sites: Callable[[], RunSites], tests: Tests, own: Mapping[str, OwnBuild],
@@ -355,10 +357,7 @@ class Evaluator:
                 request=self._request, project=project, extensions=self._extensions, own=own, builds=self._builds,
                 run_sites=run_sites(), tests=tests, left=self._left, say=self._say))
 
-        def depends(probe: Probe) -> list[str]:
-            return [str(project.tests), *(str(getattr(self._request, name)) for name in probe.depends)]
-
-        return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends(probe))
+        return {probe.code: self._steps.once(probe.code, partial(run, probe), str(project.tests))
                 for probe in self._probes if probe.run}
 
     # The result.

@@ -137,4 +137,4 @@ def _called(report: HammerReport) -> str:
 
 
 PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
-              code="hammer", asked=asked, depends=("budget", "hammer"))
+              code="hammer", asked=asked, depends=("budget", "hammer", "threads"))

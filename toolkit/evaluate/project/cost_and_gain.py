@@ -47,6 +47,7 @@ class CostsAndGains:
     sections: Mapping[str, Sections]      # by label of each free-threaded build
     others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and label of each build with a GIL
     models_compared: bool                 # a function was measured in several workers of each model
+    budget: float = 0.0                   # seconds, of the call that took them
 
 
 class CostAndGainMeasurer:
