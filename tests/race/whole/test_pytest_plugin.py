@@ -48,12 +48,25 @@ RACY = """
     """
 
 
-def test_race_fails_the_test_with_the_report(tmp_path):
+def summary(shown):
+    """Return the findings at the end, each as its lines."""
+    blocks = shown.partition("= race checker =")[2].partition("= short test summary")[0].split("\n\n")
+    return [block.partition("\n====")[0].splitlines() for block in blocks if block.startswith("[")]
+
+
+def test_race_fails_the_test_in_three_lines_and_is_described_in_five_at_the_end(tmp_path):
     shown, code = run(tmp_path, RACY)
-    assert code == 1
-    assert "1 failed" in shown
-    assert "DATA RACE on Account.balance" in shown
-    assert "test_it.py:10 in Account.deposit" in shown.replace("  ", " ")
+    assert (code, "1 failed" in shown) == (1, True)
+    place = "test_it.py:10 in Account.deposit (Thread-"
+    message = shown.partition("test_racy ____")[2].splitlines()[1:5]
+    assert message[0] == "[1] DATA RACE on Account.balance: lost update"
+    assert message[1].count(place) == 2
+    assert "`+=` reads, computes, writes" in message[2]
+    assert message[3].startswith("=====")
+    (lines,) = summary(shown)
+    assert lines[:2] == ["[1] DATA RACE on Account.balance: lost update (seen 2 times)", "    in test_it.py::test_racy"]
+    assert [place in line and "started at test_it.py:15 in both" in line for line in lines[2:4]] == [True, True]
+    assert lines[4:] == ["    Repair: Hold one lock over test_it.py:10."]
     assert "_pytest" not in shown   # frames that call every test say nothing
 
 
@@ -62,32 +75,96 @@ def test_nothing_is_checked_without_the_option(tmp_path):
     assert (code, "1 passed" in shown) == (0, True)
 
 
-def test_each_test_hears_of_its_own_races_alone(tmp_path):
-    shown, code = run(tmp_path, """
-        def test_first():
-            both(Account().deposit)
-        def test_clean():
-            Account().deposit()
-        def test_second():
-            both(Account().deposit)
-        """, "-rA")
-    assert code == 1
+TWICE = """
+    def test_first():
+        both(Account().deposit)
+    def test_clean():
+        Account().deposit()
+    def test_second():
+        account = Account()
+        def withdraw():
+            account.balance -= 1
+        both(withdraw)
+    """
+
+
+def test_a_finding_fails_one_test_and_is_counted_in_all(tmp_path):
+    shown, code = run(tmp_path, TWICE, "-rA")
+    assert (code, "1 failed, 2 passed" in shown) == (1, True)
     assert "FAILED test_it.py::test_first" in shown
-    assert "PASSED test_it.py::test_clean" in shown
-    assert "FAILED test_it.py::test_second" in shown
-    assert shown.count("DATA RACE on Account.balance of") >= 2
+    (lines,) = summary(shown)
+    assert lines[1] == "    in 2 tests, first in test_it.py::test_first; 1 more pair of accesses: test_it.py:26"
+
+
+def test_verbose_summary_has_the_stacks_and_other_pairs(tmp_path):
+    shown, _ = run(tmp_path, TWICE, "-vvv")
+    (lines,) = summary(shown)
+    assert lines[0].startswith("[1] DATA RACE on Account.balance of <Account")
+    assert [line.split()[0] for line in lines[1:3]] == ["read", "write"]
+    assert lines[-3] == "  More races on it:"
+    assert "test_it.py:26 in test_second" in lines[-2]
+    assert lines[-1] == "  Found in 2 tests, first in test_it.py::test_first."
+
+
+def test_two_findings_of_one_test_are_a_line_more(tmp_path):
+    shown, _ = run(tmp_path, """
+        total = 0
+        def test_both():
+            account = Account()
+            def work():
+                global total
+                account.deposit()
+                total += 1
+            both(work)
+        """)
+    message = shown.partition("test_both ____")[2].splitlines()[1:6]
+    assert [line[:16] for line in message[::3]] == ["[1] DATA RACE on", "[2] DATA RACE on"]
+    assert message[4].startswith("====")
+    assert [lines[0][:3] for lines in summary(shown)] == ["[1]", "[2]"]
 
 
 def test_failing_test_shows_both(tmp_path):
     shown, _ = run(tmp_path, """
+        import unittest
         def test_racy_and_wrong():
             account = Account()
             both(account.deposit)
             assert account.balance == 3
+        class TestIt(unittest.TestCase):
+            def test_racy_and_wrong(self):
+                counts = [0]
+                def count():
+                    counts[0] += 1
+                both(count)
+                self.assertEqual(counts[0], 3)
         """)
     assert "assert 2 == 3" in shown   # rewritten by pytest, too
-    assert "data races" in shown
-    assert "DATA RACE on Account.balance" in shown
+    assert shown.count("- data races -") == 2
+    assert [lines[1] for lines in summary(shown)] == [
+        "    in test_it.py::test_racy_and_wrong", "    in test_it.py::TestIt::test_racy_and_wrong"]
+
+
+@pytest.mark.parametrize(("test", "outcome"), [
+    ("@pytest.mark.xfail(strict=True)\ndef test_it():\n    both(Account().deposit)\n    raise OSError", "1 xfailed"),
+    ("@pytest.mark.xfail\ndef test_it():\n    both(Account().deposit)", "1 xpassed"),
+    ("@pytest.mark.xfail(strict=True)\ndef test_it():\n    both(Account().deposit)", "XPASS(strict)"),
+    ("def test_it():\n    both(Account().deposit)\n    pytest.skip('after all')", "1 skipped"),
+    ("def test_it(request):\n    both(Account().deposit)\n    request.applymarker(pytest.mark.xfail)", "1 xpassed"),
+])
+def test_a_race_changes_no_other_outcome_and_is_not_lost(tmp_path, test, outcome):
+    shown, code = run(tmp_path, "\n" + test)
+    assert (code, outcome in shown) == (1, True)
+    assert [lines[1] for lines in summary(shown)] == ["    in test_it.py::test_it"]
+
+
+def test_race_after_the_last_test_is_not_lost(tmp_path):
+    shown, code = run(tmp_path, "def test_it(): pass\n", conftest=COMMON + """
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish():
+        both(Account().deposit)
+    """)
+    assert (code, "1 passed" in shown) == (1, True)
+    assert [lines[1] for lines in summary(shown)] == ["    outside of tests"]
 
 
 def test_assertions_explain_themselves_as_ever(tmp_path):
@@ -108,7 +185,10 @@ def test_races_of_fixtures_are_theirs(tmp_path):
         @pytest.fixture
         def after():
             yield
-            both(Account().deposit)
+            counts = [0]
+            def count():
+                counts[0] += 1
+            both(count)
         def test_before(before): pass
         def test_after(after): pass
         """, "--tb=line")
@@ -123,20 +203,6 @@ def test_race_of_an_import_is_an_error_of_collection(tmp_path):
     assert code == 2
     assert "ERROR test_it.py" in shown
     assert "DATA RACE on Account.balance" in shown
-
-
-def test_expected_failure_may_be_a_race(tmp_path):
-    shown, code = run(tmp_path, "@pytest.mark.xfail(reason='known')\n" + textwrap.dedent(RACY))
-    assert (code, "1 xfailed" in shown) == (0, True)
-
-
-def test_skipped_test_stays_skipped(tmp_path):
-    shown, code = run(tmp_path, """
-        def test_it():
-            both(Account().deposit)
-            pytest.skip("after all")
-        """)
-    assert (code, "1 skipped" in shown) == (0, True)
 
 
 def test_modules_of_the_project_are_checked(tmp_path):
@@ -262,10 +328,39 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
 
 def test_workers_of_xdist_check_each_their_own(tmp_path):
     pytest.importorskip("xdist")
-    shown, code = run(tmp_path, RACY + "\n    def test_clean(): pass\n", "-n2",
+    shown, code = run(tmp_path, """
+        @pytest.mark.parametrize("number", range(8))
+        def test_racy(number):
+            both(Account().deposit)
+        """, "-n2", plugin=("-p", "gilscope.toolkit.race.pytest_.plugin", "-p", "xdist"))
+    assert (code, "1 failed, 7 passed" in shown) == (1, True)
+    (lines,) = summary(shown)
+    assert lines[1].startswith("    in 8 tests, first in test_it.py::test_racy[")
+
+
+def test_all_workers_of_xdist_have_the_same_error_of_collection(tmp_path):
+    pytest.importorskip("xdist")
+    shown, code = run(tmp_path, "both(Account().deposit)\n\ndef test_it(): pass\n", "-n2",
                       plugin=("-p", "gilscope.toolkit.race.pytest_.plugin", "-p", "xdist"))
-    assert (code, "1 failed, 1 passed" in shown) == (1, True)
-    assert "DATA RACE on Account.balance" in shown
+    assert (code, "Different tests were collected" in shown) == (1, False)
+    assert len(summary(shown)) == 1
+
+
+def test_a_rerun_test_tells_its_finding_once_and_the_exit_code_stays(tmp_path):
+    # What pytest-rerunfailures and flaky do: a test that fails runs once more.
+    shown, code = run(tmp_path, RACY, conftest="""
+        from _pytest.runner import runtestprotocol
+        def pytest_runtest_protocol(item, nextitem):
+            reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            if any(report.failed for report in reports):
+                item._initrequest()
+                reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            for report in reports:
+                item.ihook.pytest_runtest_logreport(report=report)
+            return True
+        """)
+    assert (code, "1 passed" in shown) == (1, True)
+    assert [lines[1] for lines in summary(shown)] == ["    in test_it.py::test_racy"]
 
 
 def test_test_modules_are_checked_by_a_gilscope_from_elsewhere(tmp_path):

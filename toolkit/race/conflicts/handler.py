@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.recorder import DescribeThread, Recorder
+    from gilscope.toolkit.race.conflicts.recorder import DescribeThread, RaceKey, Recorder
     from gilscope.toolkit.race.core import Conflict, Core
 
 REPORTS_OF_SHARED_WRITES = 8   # variables that one pair of sites may be reported for as shared
@@ -126,9 +126,9 @@ class ConflictHandler:
         """Start the section `name`, a test, that the following records belong to; None ends it."""
         self.section_name = name
 
-    def failed(self) -> int:
-        """Return the number of races in the current section so far, without notes and suppressed ones."""
-        return 0 if self._recorder is None else self._recorder.failed(self.section_name)
+    def races(self) -> list[RaceKey]:
+        """Return the races in the current section so far, without notes and those that a comment suppresses."""
+        return [] if self._recorder is None else self._recorder.races_in(self.section_name)
 
     def after_fork(self) -> None:
         """Continue in a forked child: the parent has written its records and reports its counts itself."""

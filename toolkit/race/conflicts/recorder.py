@@ -63,6 +63,7 @@ class Recorder:
         self._naming = VariableNamer(all_sites)
         self._locks = LockNamer(core, self._sources, self._naming)
         self._written: dict[RaceKey, Severity] = {}        # -> gravest severity written so far
+        self._races: dict[str | None, dict[RaceKey, None]] = {}   # by section
         self._pairs: dict[tuple[int, int], RaceKey] = {}   # of site numbers -> the first record
         self._locksets: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
@@ -94,6 +95,8 @@ class Recorder:
                                   sides=(first, second), accesses=(raw_first, raw_second), suppressed=suppressed)
             self._written[entry] = severity      # threads that get here together each write it; the report merges them
             self._spool.write(record)
+            if severity in GRAVE:     # only now: who asks finds its record
+                self._races.setdefault(section, {})[entry] = None
         self._pairs.setdefault((first.number, second.number), entry)
         if severity is Severity.NOTE:
             return REPORTS_OF_NOTES
@@ -122,10 +125,9 @@ class Recorder:
         """Record that accesses go unchecked."""
         self._spool.write({"t": "gap", "reason": reason, "count": count})
 
-    def failed(self, section: str | None) -> int:
-        """Return the number of races in the section."""
-        return sum(entry.section == section and severity in GRAVE
-                   for entry, severity in list(self._written.items()))
+    def races_in(self, section: str | None) -> list[RaceKey]:
+        """Return the races in the section."""
+        return list(self._races.get(section, ()))
 
     def forget_counts(self) -> None:
         """Ignore the counts so far: the process that this one was forked from reports them."""
@@ -133,12 +135,12 @@ class Recorder:
 
     def finish(self, unrewritten: tuple[tuple[str, str], ...]) -> None:
         """Write the record that ends the process's part: counts, suppressions and modules that were not rewritten."""
-        counts: dict[RaceKey, int] = {}
+        counts: dict[tuple[Any, ...], int] = {}      # of all sections
         for pair, counted in self._core.counts().items():
             times = counted - self._counted.get(pair, 0)
             entry = self._pairs.get(pair, self._pairs.get((pair[1], pair[0])))
             if entry is not None and times > 0:
-                counts[entry] = counts.get(entry, 0) + times
+                counts[entry[1:]] = counts.get(entry[1:], 0) + times
         self._spool.write({
             "t": "finish",
             "counts": [[entry, times] for entry, times in counts.items()],

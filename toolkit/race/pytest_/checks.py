@@ -1,4 +1,8 @@
-"""Check each test for data races; imported only with `pytest --race`."""
+"""Check each test for data races; imported only with `pytest --race`.
+
+A finding is all races on one variable.  The first test that has one fails, other tests do not; each is described once,
+at the end, and makes the exit code 1.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,26 @@ from gilscope.toolkit.escaping import message
 from gilscope.toolkit.own_files import project_root
 from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
+from gilscope.toolkit.race.pytest_.findings import FindingLog
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
-from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report.gather import ident, load
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import settings
-from gilscope.toolkit.race.report.text import render_race
+from gilscope.toolkit.race.report.text import by_variable, message_of, render_finding, render_race, summary_of
 from gilscope.toolkit.race.session import RaceSession
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator, Sequence
 
     from gilscope.toolkit.race.report.model import RaceReport
     from gilscope.toolkit.race.report.settings import RaceSettings
 
 TITLE = "data races"
 QUIETER = -2      # the verbosity of -qq
+FULL = 2          # of -vv
 WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # the variable with the folder that the workers of pytest-xdist write to
-RACES = pytest.StashKey[str]()     # the text on races in an item's current phase
+NEW_FINDINGS = pytest.StashKey[str]()     # the text on what an item's current phase was the first to find
 
 
 def begin(config: pytest.Config, options: Any) -> RaceChecks | RaceXdistController:
@@ -50,13 +57,14 @@ def begin(config: pytest.Config, options: Any) -> RaceChecks | RaceXdistControll
 
 
 class RaceReporter:
-    """Reports what belongs to no test, at the end; the base of both kinds of process."""
+    """Reports the findings of a session, at its end; the base of both kinds of process."""
 
     def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings, spool: str) -> None:
         self.config = config
         self.chosen = chosen
         self.include = [*options.gilscope_race_include, *chosen.include]
         self.spool = spool
+        self.log = FindingLog(spool)
         self.root = project_root(str(config.rootpath))
 
     def checked(self) -> CheckedFiles:
@@ -69,29 +77,49 @@ class RaceReporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail a run that passed without a complete check, or without any: it must not look like one without races."""
+        """Fail a run that passed with a finding, without a complete check or without any."""
         if session.exitstatus != pytest.ExitCode.OK or self.config.option.collectonly:
             return
-        if self.checked().is_nothing or not self.report().is_complete:
+        found = self.report()
+        if found.races or not found.is_complete or self.checked().is_nothing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show what was checked, notes, and the limits of the check itself."""
+        """Show each finding, what was checked, notes, and the limits of the check itself."""
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
+        findings = [*self._findings(found)]
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += limits(found)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        blocks = [render_race(race, found.root) for race in (found.notes if wants_notes else ())]
+        blocks = [*findings, *(render_race(race, found.root) for race in (found.notes if wants_notes else ()))]
         blocks += map(message, lines)
         if blocks:
             terminalreporter.section("race checker")
         checked = self.checked()
         if not self.config.option.collectonly and (self.config.option.verbose > QUIETER or checked.is_nothing):
-            result = NO_RACE if found.is_complete and not found.races else ""   # else it is said beside the tests
-            blocks.insert(0, f"gilscope race: {message(checked.words(result, found=bool(found.races)))}")
+            result = counted(len(findings), "finding") if findings else NO_RACE if found.is_complete else ""
+            blocks.insert(0, f"gilscope race: {message(checked.words(result, found=bool(findings)))}")
         if blocks:
             terminalreporter.write_line("\n\n".join(blocks))
+
+    def _findings(self, found: RaceReport) -> Iterator[str]:
+        """Yield the text of each finding, in the order of their numbers."""
+        groups = {group[0].base: group for group in by_variable(found.races)}
+        tests = self.log.tests()
+        for number, base in enumerate([*tests, *(base for base in groups if base not in tests)], 1):
+            if base not in groups:
+                continue     # the process that found it could not write its record
+            where = _where(tests.get(base, []))
+            text = (f"{render_finding(groups[base], found.root)}\n  Found {message(where)}."
+                    if self.config.option.verbose >= FULL else summary_of(groups[base], found.root, where))
+            yield f"[{number}] {text}"
+
+
+def _where(tests: Sequence[str]) -> str:
+    if not tests:
+        return "outside of tests"
+    return f"in {tests[0]}" if len(tests) == 1 else f"in {len(tests)} tests, first in {tests[0]}"
 
 
 class RaceXdistController(RaceReporter):
@@ -108,11 +136,12 @@ class RaceXdistController(RaceReporter):
 
 
 class RaceChecks(RaceReporter):
-    """Gives each phase of each test its own section, and fails a phase that has a race."""
+    """Gives each phase of each test its own section, and fails a phase that is the first to have some finding."""
 
     def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings, spool: str) -> None:
         super().__init__(config, options, chosen, spool or make_spool())
         self.own_spool = not spool
+        self._suppressed: dict[str, bool] = {}     # by the identity of a race
         self.session = RaceSession(
             spool=self.spool, include=self.include,
             options={"root": self.root, "target": "pytest", "sections": True})
@@ -145,21 +174,20 @@ class RaceChecks(RaceReporter):
         section = f"{item.nodeid} [{when}]"
         self.session.handler.section(section)
         try:
-            result = yield
-        except BaseException:
-            item.stash[RACES] = self._races(section)   # shown beside the failure
-            raise
-        if races := self._races(section):
-            pytest.fail(races, pytrace=False)
-        return result
+            return (yield)
+        finally:
+            item.stash[NEW_FINDINGS] = self._new_findings(section, item.nodeid)
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Show the races of a failing test beside its failure."""
+        """Fail a phase that passed but has a new finding; beside any other outcome, show it.
+
+        An exception would not do: unittest's own failures replace it, and an xfail mark expects it.
+        """
         report = yield
-        if races := item.stash.get(RACES, ""):
-            report.sections.append((TITLE, races))
-            item.stash[RACES] = ""
+        if text := item.stash.get(NEW_FINDINGS, ""):
+            item.stash[NEW_FINDINGS] = ""
+            _show(report, text, text, fails=not hasattr(report, "wasxfail"))
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -169,22 +197,29 @@ class RaceChecks(RaceReporter):
         section = f"{collector.nodeid} [collection]"
         self.session.handler.section(section)
         report = yield
-        if races := self._races(section):
-            if report.passed:
-                report.outcome = "failed"
-                report.longrepr = CollectErrorRepr(races)
-            else:
-                report.sections.append((TITLE, races))
+        if text := self._new_findings(section, collector.nodeid):
+            _show(report, text, CollectErrorRepr(text))
         return report
 
-    def _races(self, section: str) -> str:
-        """Return the section's races as text, or ""; later races belong to no section."""
-        found = self.session.handler.failed()
+    def _new_findings(self, section: str, test: str) -> str:
+        """Return the text on the findings that no test had before, or ""; later races belong to no section."""
+        races = self.session.handler.races()
         self.session.handler.section(None)
-        if not found:
+        idents = {ident(race.places, race.base, race.kind): race.base for race in races}
+        if idents.keys() - self._suppressed.keys():
+            shown = {race.ident for race in self.report(section).races}
+            self._suppressed |= {each: each not in shown for each in idents}
+        new: dict[str, int] = {}
+        for base in dict.fromkeys(base for each, base in idents.items() if not self._suppressed[each]):
+            number, is_first = self.log.add(base, test)
+            if is_first:
+                new[base] = number
+        if not new:
             return ""
         report = self.report(section)
-        return "\n\n".join(render_race(race, report.root) for race in report.races)
+        groups = [group for group in by_variable(report.races) if group[0].base in new]
+        first, *others = [f"[{new[group[0].base]}] {message_of(group[0], report.root)}" for group in groups]
+        return "\n".join([first, *(text.partition("\n")[0] for text in others)])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -201,3 +236,12 @@ class RaceChecks(RaceReporter):
     def _remove_spool(self) -> None:
         if self.own_spool:
             remove_spool(self.spool)
+
+
+def _show(report: pytest.TestReport | pytest.CollectReport, text: str, failure: Any, *, fails: bool = True) -> None:
+    """Fail a report that passed, if `fails`; add the text to any other."""
+    if report.passed and fails:
+        report.outcome = "failed"
+        report.longrepr = failure
+    else:
+        report.sections.append((TITLE, text))

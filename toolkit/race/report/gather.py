@@ -35,7 +35,7 @@ from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.race.report.records import FrameRecord, RaceKey, SideRecord, SpotRecord
+    from gilscope.toolkit.race.report.records import FrameRecord, FunctionPlace, RaceKey, SideRecord, SpotRecord
     from gilscope.toolkit.race.report.settings import Suppression
 
 
@@ -73,7 +73,7 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
     Args:
         folder: The spool folder of the run.
         suppressions: Those in pyproject.toml.
-        section: The section to report, or None for all.
+        section: The one to report, such as a phase of a test, or None for all; a race is reported once in either case.
     """
     gathered = _gather(spool.read(folder), section)
     variables = _variables(gathered)
@@ -154,10 +154,10 @@ def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable])
     lock = sentences.missing_lock(variable.locks, first, second, process, unordered=record.sort == "order")
     remedy = None if variable.updated else record.remedy    # an atomic step for the check repairs no lost update
     return Race(
-        ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
-        kind=record.kind,
+        ident=ident(*record.key), variable=record.variable, base=record.base, name=record.name,
+        item_key=record.item_key, kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
-        first=first, second=second, count=max(1, gathered.counts.get(key, 1)), section=record.section,
+        first=first, second=second, count=max(1, gathered.counts.get(key, 1)),
         pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
         missing=lock.sentence,
         repair=sentences.repair(record.kind, record.part, first, second, lock, remedy), remedy=remedy,
@@ -184,9 +184,10 @@ def _reason(record: RaceRecord) -> str | None:
     return next((why for _, _, why in record.reasons if why), "no reason given")
 
 
-def _ident(record: RaceRecord) -> str:
-    words = [record.base, record.kind]
-    for path, line, function in record.places:
+def ident(places: Iterable[FunctionPlace], base: str, kind: str) -> str:
+    """Return the identity of a race, which is equal in all runs of the same source."""
+    words = [base, kind]
+    for path, line, function in places:
         words += [path, str(line), function]
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
@@ -217,14 +218,14 @@ def _spot(record: SpotRecord | None) -> Spot | None:
 
 def _place_order(race: Race) -> tuple[Any, ...]:
     sides = [(side.place.path, side.place.line, side.pause.column) for side in (race.first, race.second)]
-    return race.section or "", race.severity.rank, sorted(sides), race.base, race.kind
+    return race.severity.rank, tuple(RaceKind).index(race.kind), sorted(sides), race.base
 
 
 def _without_shadows(races: list[Race]) -> list[Race]:
     """Return the races without notes whose places and variable have a race in the same run."""
     def places_and_variable(race: Race) -> tuple[Any, ...]:
         places = frozenset((side.place.path, side.place.line) for side in (race.first, race.second))
-        return race.section, race.base, places
+        return race.base, places
 
     grave = {places_and_variable(race) for race in races if race.severity in GRAVE}
     return [race for race in races if race.severity in GRAVE or places_and_variable(race) not in grave]

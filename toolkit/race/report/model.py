@@ -86,7 +86,6 @@ class Race:
     repair: str
     confirmation: str | None = None   # a sentence
     confirmed: bool | None = None     # a run showed harm; None: no run tried to
-    section: str | None = None
     reason: str | None = None      # why it is suppressed; None: it is not
     item_key: str = ""             # as the source has it, such as "['the']"; "" if the variable is no item
 

@@ -14,7 +14,7 @@ from gilscope.toolkit.records import DamagedError, from_plain
 FunctionPlace = tuple[str, int, str]         # path, line, function
 FrameRecord = tuple[str, int, str, str]      # path, line, function, the line's text
 SpotRecord = tuple[str, int, int, str, str]  # path, line, column, op, the line's text
-RaceKey = tuple[str | None, tuple[FunctionPlace, FunctionPlace], str, str]   # section, places, base, kind
+RaceKey = tuple[tuple[FunctionPlace, FunctionPlace], str, str]   # places, base, kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class RaceRecord:
     @property
     def key(self) -> RaceKey:
         """The race that this conflict belongs to."""
-        return self.section, self.places, self.base, self.kind
+        return self.places, self.base, self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

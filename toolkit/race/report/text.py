@@ -1,6 +1,6 @@
 """A report for people: the result, all variables if there are several, then the races of each, the repair last.
 
-Frames of libraries are folded, and a long report leaves races out; with `stacks`, nothing is.
+Frames of libraries are folded, and a long report leaves races and frames out; with `stacks`, nothing is.
 Our own renderer, since it also runs inside pytest and needs nothing but the report.
 """
 
@@ -30,6 +30,8 @@ COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;
            "repair": "32", "dim": "2", "bold": "1"}
 WIDEST = 46      # of a place; the source line stands behind it
 MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
+MOST_OF_FINDING = 20   # lines on the races of a variable
+MOST_CALLERS = 2       # lines on the callers of an access
 
 
 def wants_colour(stream: IO[str]) -> bool:
@@ -54,13 +56,14 @@ def render(
     paint = _painted if color else _plain
     races = [*report.races, *(report.notes if notes else ())]
     blocks = [_summary(report, checked, notes=notes, paint=paint)]
+    remarks = list(_remarks(report))
     if stacks:
         blocks += ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
     else:
-        blocks += _blocks(_by_variable(races), report.root, paint)
+        blocks += _blocks(by_variable(races), report.root, paint, MOST_LINES - len(remarks))
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
-    if remarks := list(_remarks(report)):
+    if remarks:
         blocks.append("\n".join(remarks))
     return without_commands("\n\n".join(blocks))
 
@@ -76,6 +79,40 @@ def render_race(race: Race, root: str, *, color: bool = False) -> str:
     return without_commands("\n".join(_race(race, root, _painted if color else _plain)))
 
 
+def render_finding(group: Sequence[Race], root: str) -> str:
+    """Return the races of one variable as text of at most 20 lines, without a hint at other forms."""
+    group, root = visible_all((tuple(group), root), shown)
+    return without_commands("\n".join(_variable(group, root, _plain, hint="")))
+
+
+def summary_of(group: Sequence[Race], root: str, tests: str) -> str:
+    """Return the races of one variable in five lines; `tests` says where they happened."""
+    group, root, tests = visible_all((tuple(group), root, tests), shown)
+    first, *others = group
+    more = f"; {counted(len(others), 'more pair')} of accesses: {lines_of(others, root)}" if others else ""
+    sides = (first.second, first.first)
+    width = max(len(side.verb) for side in sides)
+    lines = [_title(first, first.base + first.item_key, _plain), f"{tests}{more}",
+             *(_in_a_line(side, root, width) for side in sides), f"Repair: {repair_of_all(group)}"]
+    return without_commands("\n    ".join(lines))
+
+
+def message_of(race: Race, root: str) -> str:
+    """Return a race in three lines: what it is, the two accesses, what goes wrong."""
+    race, root = visible_all((race, root), shown)
+    sides = ", ".join(f"{side.verb} at {at(side.place, root)} ({side.thread})" for side in (race.second, race.first))
+    title = _title(race, race.base + race.item_key, _plain)
+    return without_commands(f"{title}\n    {sides}\n    {race.pattern}")
+
+
+def _in_a_line(side: Access, root: str, width: int) -> str:
+    callers = [place for _, place in _folded(_own(side.stack), root, fold=True)]
+    stack = " <- ".join([at(side.place, root), *callers[:MOST_CALLERS], *["..."] * (len(callers) > MOST_CALLERS)])
+    started = f", started at {at(begun[0], root)}" if (begun := _start(side)) else ""
+    held = "".join(f", holding {lock.name}" for lock in side.locks)
+    return f"{side.verb:<{width}}  {stack} ({side.thread}{started}{held})"
+
+
 def _plain(text: str, _: str) -> str:
     return text
 
@@ -84,20 +121,20 @@ def _painted(text: str, what: str) -> str:
     return f"\x1b[{COLOURS[what]}m{text}\x1b[0m"
 
 
-def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
+def by_variable(races: Sequence[Race]) -> list[list[Race]]:
     """Return the races of each variable, its notes apart, in the order in which each comes first."""
-    found: dict[tuple[str | None, str, str], list[Race]] = {}
+    found: dict[tuple[str, str], list[Race]] = {}
     for race in races:
         apart = "" if race.severity in GRAVE else race.severity
-        found.setdefault((race.section, race.base, apart), []).append(race)
+        found.setdefault((race.base, apart), []).append(race)
     return list(found.values())
 
 
-def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> list[str]:
+def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint, room: int) -> list[str]:
     """Return the list of variables if there are several, then a block for each one that fits."""
     described = [list(_variable(group, root, paint)) for group in groups]
     listed = list(_list(groups, root, paint)) if len(groups) > 1 else []
-    room = MOST_LINES - len(listed) - 2
+    room -= len(listed) + 5     # the result, the line on what does not fit, blank lines
     shown_blocks: list[str] = []
     for lines in described:
         if not shown_blocks or len(lines) < room:
@@ -109,16 +146,21 @@ def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> list[s
     return [*(["\n".join(listed)] if listed else []), *shown_blocks]
 
 
-def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
-    """Yield the lines on the races of a variable: the first in full, the others in a line each."""
+def _variable(group: Sequence[Race], root: str, paint: Paint, hint: str = " (--stacks shows them)") -> list[str]:
+    """Return at most 20 lines on the races of a variable: the first with its stacks, the others in a line each."""
     first, *others = group
-    yield from _race(first, root, paint, repair=repair_of_all(group))
-    if others:
-        yield "  More races on it:"
+    lines = list(_race(first, root, paint, repair=repair_of_all(group)))
+    if not others:
+        return lines
+    rows = []
     for race in others:
         sides = dict.fromkeys(f"{side.verb} at {at(side.place, root)}" for side in (race.second, race.first))
         other = f" on {race.variable}" if race.variable != first.variable else ""
-        yield f"    {race.kind}{other}: {', '.join(sides)}" + f", seen {race.count} times" * (race.count > 1)
+        rows.append(f"    {race.kind}{other}: {', '.join(sides)}" + f", seen {race.count} times" * (race.count > 1))
+    room = MOST_OF_FINDING - len(lines) - 1
+    if len(rows) > room:
+        rows[room - 1:] = [f"    and {len(rows) - room + 1} more{hint}"]
+    return [*lines, "  More races on it:", *rows]
 
 
 def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
@@ -148,8 +190,7 @@ def lines_of(group: Sequence[Race], root: str) -> str:
 
 
 def _race(race: Race, root: str, paint: Paint, *, stacks: bool = False, repair: str = "") -> Iterator[str]:
-    confirmed = f" ({race.confirmation})" if race.confirmation else ""
-    yield f"{paint(TITLES[race.severity], race.severity)} on {paint(race.variable, 'bold')}: {race.kind}{confirmed}"
+    yield _title(race, race.variable, paint)
     width = max(len(side.verb) for side in (race.first, race.second))
     # The access that came second is the one that was caught; it stands first, as in other checkers.
     second, first = race.second, race.first
@@ -167,8 +208,12 @@ def _race(race: Race, root: str, paint: Paint, *, stacks: bool = False, repair: 
     if race.severity != Severity.NOTE:
         yield f"  {race.missing}"
         yield f"  {paint('Repair:', 'repair')} {repair or race.repair}"
-    if race.count > 1:
-        yield paint(f"  Seen {race.count} times in this run; the first is shown.", "dim")
+
+
+def _title(race: Race, variable: str, paint: Paint) -> str:
+    remarks = [race.confirmation, f"seen {race.count} times" if race.count > 1 else None]
+    said = f" ({'; '.join(filter(None, remarks))})" if any(remarks) else ""
+    return f"{paint(TITLES[race.severity], race.severity)} on {paint(variable, 'bold')}: {race.kind}{said}"
 
 
 def _way(side: Access) -> object:
@@ -181,12 +226,11 @@ def _who(side: Access, width: int, paint: Paint) -> str:
 
 
 def _where(side: Access, root: str, paint: Paint, *, stacks: bool) -> Iterator[str]:
-    callers, begun = _callers(side.stack), _callers(side.started)
-    if not stacks and any(not library_of(frame.path) for frame in begun):   # the line of the user matters
-        begun = tuple(dropwhile(lambda frame: library_of(frame.path), begun))
-    frames = [(side.place, at(side.place, root)), *_folded(callers, root, fold=not stacks)]
-    # What started the thread is shown even if it is a library.
-    started = [*_folded(begun[:1], root, fold=False), *_folded(begun[1:], root, fold=not stacks)]
+    callers = _folded(_callers(side.stack) if stacks else _own(side.stack), root, fold=not stacks)
+    if not stacks and len(callers) > MOST_CALLERS:
+        callers[MOST_CALLERS - 1:] = [(None, f"{len(callers) - MOST_CALLERS + 1} more")]
+    frames = [(side.place, at(side.place, root)), *callers]
+    started = _folded(_callers(side.started) if stacks else _start(side), root, fold=False)
     column = min(WIDEST, max(len(place) for _, place in [*frames, *started]))
     if (read := _read_before(side)) is not None:
         yield _frame(read, at(read, root), "read at ", column, paint)
@@ -194,6 +238,18 @@ def _where(side: Access, root: str, paint: Paint, *, stacks: bool) -> Iterator[s
         yield _frame(frame, place, "" if index == 0 else "<- ", column, paint)
     for index, (frame, place) in enumerate(started):
         yield _frame(frame, place, "started at " if index == 0 else "<- ", column, paint)
+
+
+def _own(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return a stack without the libraries below the program's outermost frame; all of it if there is none."""
+    own = [number for number, frame in enumerate(stack) if not library_of(frame.path)]
+    return stack[:own[-1] + 1] if own else _callers(stack)
+
+
+def _start(side: Access) -> tuple[Frame, ...]:
+    """Return the frame that started the thread, if possible one of the user's; () for the main thread."""
+    begun = _callers(side.started)
+    return (*dropwhile(lambda frame: library_of(frame.path), begun), *begun)[:1]
 
 
 def _folded(frames: Iterable[Frame], root: str, *, fold: bool) -> list[tuple[Frame | None, str]]:
@@ -274,7 +330,7 @@ def _summary(report: RaceReport, checked: CheckedFiles | None, *, notes: bool, p
     counts = [counted(races, "data race")] if races or not violations else []
     if violations:
         counts.append(counted(violations, Severity.VIOLATION))
-    variables = len({(race.section, race.base) for race in report.races})
+    variables = len({race.base for race in report.races})
     if variables < len(report.races):     # the blocks are by variable
         counts[-1] += f" on {counted(variables, 'variable')}"
     if report.notes:

@@ -56,7 +56,7 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
 def _found(races: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter("data race" if race["severity"] == Severity.RACE else "atomicity violation" for race in races)
     found = " and ".join(_counted(count, noun) for noun, count in counts.items())
-    variables = len({(race["section"], race["base"]) for race in races})
+    variables = len({race["base"] for race in races})
     return f"{found} on {_counted(variables, 'variable')}" if variables < len(races) else found
 
 
