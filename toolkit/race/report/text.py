@@ -29,6 +29,7 @@ TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION",
 COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;36",
            "repair": "32", "dim": "2", "bold": "1"}
 WIDEST = 46      # of a place; the source line stands behind it
+WIDEST_LINE = 110    # of an access in a line
 MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
 MOST_OF_FINDING = 20   # lines on the races of a variable
 MOST_CALLERS = 2       # lines on the callers of an access
@@ -100,17 +101,22 @@ def summary_of(group: Sequence[Race], root: str, tests: str) -> str:
 def message_of(race: Race, root: str) -> str:
     """Return a race in three lines: what it is, the two accesses, what goes wrong."""
     race, root = visible_all((race, root), shown)
-    sides = ", ".join(f"{side.verb} at {at(side.place, root)} ({side.thread})" for side in (race.second, race.first))
+    sides = ", ".join(f"{side.verb} at {spot(side.place, root)} ({side.thread})" for side in (race.second, race.first))
     title = _title(race, race.base + race.item_key, _plain)
     return without_commands(f"{title}\n    {sides}\n    {race.pattern}")
 
 
 def _in_a_line(side: Access, root: str, width: int) -> str:
-    callers = [place for _, place in _folded(_own(side.stack), root, fold=True)]
-    stack = " <- ".join([at(side.place, root), *callers[:MOST_CALLERS], *["..."] * (len(callers) > MOST_CALLERS)])
-    started = f", started at {at(begun[0], root)}" if (begun := _start(side)) else ""
-    held = "".join(f", holding {lock.name}" for lock in side.locks)
-    return f"{side.verb:<{width}}  {stack} ({side.thread}{started}{held})"
+    """Return an access with its thread, and as many callers as fit."""
+    line = f"{side.verb:<{width}}  {at(side.place, root)} ({side.thread})"
+    path = side.place.path
+    for frame in _own(side.stack):
+        caller = f" <- {spot(frame, root)}" if frame.path != path else f" <- :{frame.line}"
+        if len(line) + len(caller) > WIDEST_LINE:
+            break
+        line += caller
+        path = frame.path
+    return line
 
 
 def _plain(text: str, _: str) -> str:
@@ -279,7 +285,12 @@ def _frame(frame: Frame | None, place: str, lead: str, column: int, paint: Paint
 
 def at(frame: Frame, root: str) -> str:
     """Return a frame's place as readers have it: `bank.py:14 in Account.deposit`."""
-    return f"{known_as(relative(frame.path, root))}:{frame.line} in {frame.function}"
+    return f"{spot(frame, root)} in {frame.function}"
+
+
+def spot(frame: Frame, root: str) -> str:
+    """Return a frame's file and line: `bank.py:14`."""
+    return f"{known_as(relative(frame.path, root))}:{frame.line}"
 
 
 def known_as(path: str) -> str:
