@@ -110,7 +110,7 @@ def test_race_shows_both_accesses_in_their_source():
 
 def test_race_shows_code_as_code():
     page = Structure(race_page().partition("<main")[2].partition("</main>")[0])
-    assert "+= reads, computes, writes" in page.text
+    assert "+= in line 14 reads, computes, writes" in page.text
     assert "`" not in page.text
 
 

@@ -34,8 +34,7 @@ def make_race(**changes):
         name="Account.balance", kind="lost update",
         severity="race", rule=None, remedy=None, first=make_access(thread="thread-2", locks=(LOCK,)),
         second=make_access(), count=12,
-        pattern="Neither is ordered before the other. `+=` reads, computes, writes: "
-                "another write in between is lost.",
+        pattern="`+=` in line 14 reads, computes, writes: what another thread stores in between is lost.",
         missing="1 of 2 places holds Bank.lock; teller.py:31 does not.",
         repair="Hold Bank.lock over bank.py:14, too.",
     )
@@ -51,7 +50,8 @@ CHECK = make_race(
         place=frame("pool.py:9", "Pool.take", "return self.jobs.popleft()"),
         pause=Spot(path=f"{ROOT}/pool.py", line=9, column=15, op="method"),
         partner=Spot(path=f"{ROOT}/pool.py", line=8, column=11, op="size", source="if self.jobs:")),
-    pattern="Each step is fine by itself, together they are not.", missing="No lock is held at any of the 2 places.",
+    pattern="Another thread can store ['a, b: 100%'] between pool.py:8 and pool.py:9.",
+    missing="No lock is held at any of the 2 places.",
     repair="Hold one lock over pool.py:8-9 and bank.py:14.")
 FLAG = make_race(
     ident="f1a9f1a9f1a9", variable="Worker.stopped", base="Worker.stopped", name="Worker.stopped",

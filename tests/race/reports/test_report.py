@@ -16,7 +16,7 @@ from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
-from tests.race.fakes.report import LOCK, frame, make_access
+from tests.race.fakes.report import LOCK, ROOT, frame, make_access, make_race
 
 SOURCE = """
 class Ledger:
@@ -319,22 +319,78 @@ def test_lock_over_lines_that_call_code_under_it_has_to_be_reentrant():
         assert sentences.repair(RaceKind.LOST_UPDATE, "attr", inner, outer, advice, None) == expected
 
 
-@pytest.mark.parametrize(("verb", "lines", "expected"), [
-    ("write", (8, 10), "the act in line 10."), ("read", (8, 10), "the act in line 10."), ("write", (8, 8), "its act.")])
-def test_the_pattern_names_the_test_and_the_act_and_not_the_end_of_their_block(verb, lines, expected):
-    test, act = (Spot(path="bank.py", line=line, column=0, op="attr_read") for line in lines)
-    here, there = (act, test) if verb == "write" else (test, act)
-    checked = make_access(verb=verb, place=frame(f"bank.py:{here.line}", "f"), partner=there, lines=(8, 14))
-    said = sentences.pattern("check-then-act", "order", "attr", make_access(), checked, None)
-    assert f"between the test in line 8 and {expected}" in said
+def split(verb, *, test, act, path="bank.py", **changes):
+    """Return an access of a test and its act: the act with its test as partner, or the read with its act."""
+    here, there = (test, act) if verb == "read" else (act, test)
+    return make_access(verb=verb, place=frame(f"{path}:{here}", "f"), operator="", lines=(test, act + 4),
+                       partner=Spot(path=f"{ROOT}/{path}", line=there, column=0, op="attr_read"), **changes)
 
 
-def test_the_pattern_names_the_operator():
-    side = make_access(place=frame("a.py:3", "f", "self.totals['a//=b'] -= 1  # was +="), operator="-=")
-    assert "`-=` reads, computes, writes" in sentences.pattern("lost update", "order", "attr", side, side, None)
+def access(verb, line, path="bank.py", **changes):
+    return make_access(verb=verb, place=frame(f"{path}:{line}", "f"), lines=(line, line), **{"operator": "", **changes})
 
 
-def test_the_pattern_of_a_split_update_names_both_lines():
-    side = make_access(operator="", partner=make_access().pause, place=frame("bank.py:16", "f"))
-    said = sentences.pattern("lost update", "span", "attr", side, side, None)
-    assert "read in line 14 is written back in line 16" in said
+LOST = "what another thread stores in between is lost."
+
+
+@pytest.mark.parametrize(("kind", "key", "first", "second", "expected"), [
+    ("check-then-act", "", access("write", 3), split("read", test=8, act=10),
+     "Another thread can store it between line 8 and line 10."),
+    ("check-then-act", "['a']", access("write", 3), split("write", test=8, act=10),
+     "Another thread can store ['a'] between line 8 and line 10."),
+    ("check-then-act", "", access("pop", 3), split("read", test=8, act=8),
+     "Another thread can call `pop` between the test and the act of line 8."),
+    ("check-then-act", "", access("delete", 3, "pool.py"), split("read", test=8, act=10),
+     "Another thread can delete it between bank.py:8 and bank.py:10."),
+    # The write has a test of its own, which the read does not disturb.
+    ("check-then-act", "", split("read", test=8, act=10), split("write", test=3, act=5),
+     "Another thread can store it between line 8 and line 10."),
+    ("check-then-act", "", access("read", 3), split("write", test=8, act=10),
+     "The write in line 10 can come before or after the read in line 3: nothing orders them."),
+    ("lost update", "", access("write", 3), access("read", 5, operator="-="),
+     f"`-=` in line 5 reads, computes, writes: {LOST}"),
+    ("lost update", "", access("write", 3), split("write", test=14, act=16),
+     f"The value read in line 14 is written back in line 16: {LOST}"),
+    ("lost update", "", access("write", 3), split("write", test=14, act=14),
+     f"The write in line 14 depends on an earlier read: {LOST}"),
+    ("torn multi-step write", "", access("read", 3), access("write", 5),
+     "The write takes several steps: another thread can see or leave a mixture."),
+    ("torn multi-step write", "", access("read", 3), make_access(place=frame("bank.py:5", "f"), lines=(4, 6)),
+     "The write takes several steps, from line 4 to line 6: another thread can see or leave a mixture."),
+    ("iteration during change", "", access("append", 3), access("iterate", 5),
+     ("Another thread can call `append` during the iteration in line 5, which then skips or repeats items, or raises "
+     "RuntimeError.")),
+    ("unsynchronised read/write", "", access("write", 3), access("write", 3),
+     "Two threads can come to the write in line 3 in either order."),
+])
+def test_the_sentence_on_what_goes_wrong_names_act_and_lines(kind, key, first, second, expected):
+    part = "item" if key else "attr"
+    assert sentences.pattern(RaceKind(kind), part, key, first, second) == expected
+
+
+def test_a_lock_of_the_standard_library_is_not_for_the_program_to_hold():
+    taken = frame("/usr/lib/python3.14/multiprocessing/pool.py:671", "Pool._help_stuff_finish")
+    inner = HeldLock(uid=1, name="inqueue._rlock", taken=taken)
+    own = HeldLock(uid=2, name="Jobs.lock", taken=frame("/venv/lib/python3.14/site-packages/jobs.py:3", "f"))
+    for held, expected in ((inner, None), (own, "Jobs.lock")):
+        sides = held_at(a=[held], b=[])
+        assert sentences.missing_lock(locksets(*sides), *sides, "process 1").name == expected
+    a, b = (make_race(kind=RaceKind.LOST_UPDATE, first=access("write", line, locks=(inner,)),
+                      second=access("write", line), repair=f"{line}") for line in (3, 5))
+    assert sentences.repair_of_all([a, b]) == "Hold one lock over bank.py:3 and 5."
+
+
+def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
+    loop = make_race(kind=RaceKind.ITERATION, repair="Loop over a copy.")
+    torn, lost = (make_race(kind=kind, first=access("write", line), second=access("write", line), repair=f"{line}")
+                  for line, kind in ((3, RaceKind.TORN_WRITE), (5, RaceKind.LOST_UPDATE)))
+    assert sentences.repair_of_all([loop, torn, lost]) == "Loop over a copy. Hold one lock over bank.py:3 and 5."
+    assert sentences.repair_of_all([loop, torn]) == "Loop over a copy. 3"
+
+
+def test_the_gravest_kind_of_a_variable_stands_first(program):
+    program.tell(("forget", AccessKind.WRITE), ("peek", AccessKind.READ), {}, "item", "the")
+    program.tell(("add", AccessKind.WRITE), ("forget", AccessKind.WRITE), {}, "item", "the")
+    program.tell(("merge", AccessKind.WRITE), ("peek", AccessKind.READ), {}, "item", "the")
+    kinds = [race.kind for race in program.report().races]
+    assert kinds == ["lost update", "unsynchronised read/write", "unsynchronised read/write"]

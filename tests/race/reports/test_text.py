@@ -60,7 +60,7 @@ def test_two_sides_of_one_line_are_described_once():
 def test_two_threads_of_one_name_are_said_to_be_two():
     race = replace(web_race("hits", 18), first=web_access(18))
     assert "Thread-1 (another thread of this name), holding nothing" in shown(race)
-    assert "another thread" not in shown(web_race("hits", 18))
+    assert "(another thread" not in shown(web_race("hits", 18))
 
 
 def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once():

@@ -61,7 +61,7 @@ def test_race_fails_the_test_in_three_lines_and_is_described_in_five_at_the_end(
     message = shown.partition("test_racy ____")[2].splitlines()[1:5]
     assert message[0] == "[1] DATA RACE on Account.balance: lost update"
     assert message[1].count(" at test_it.py:10 (Thread-") == 2
-    assert "`+=` reads, computes, writes" in message[2]
+    assert "`+=` in line 10 reads, computes, writes" in message[2]
     assert message[3].startswith("=====")
     (lines,) = summary(shown)
     assert lines[:2] == ["[1] DATA RACE on Account.balance: lost update (seen 2 times)", "    in test_it.py::test_racy"]

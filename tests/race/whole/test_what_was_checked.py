@@ -222,7 +222,7 @@ def test_line_comes_on_a_terminal_as_well(tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("-n2", "-p", "xdist.plugin")], ids=["alone", "xdist"])
 @pytest.mark.parametrize(("kind", "text", "code", "said"), [
-    ("built", RACY, 1, "gilscope race: checked 1 file of Corner.Shop and 1 test file\n"),
+    ("built", RACY, 1, "gilscope race: checked 1 file of Corner.Shop and 1 test file; 1 finding\n"),
     ("built", CLEAN, 0, "gilscope race: checked 1 file of Corner.Shop and 1 test file; no race in what this run did\n"),
     ("zipped", RACY, 1, "gilscope race: nothing of Corner.Shop was checked but 1 test file: "),
 ])

@@ -350,14 +350,15 @@ class LockNamer:
             return {"uid": uid, "name": "unknown locks", "at": []}
         if found is None:
             stack, lock = self._core.lock_origin(uid)
+            place = next((place for place in stack if not place[0].endswith(OWN_CODE)), None)
             found = self._known.setdefault(uid, {
-                "uid": uid, "name": self._name(stack, lock),
-                "at": [[self._sources.path(path), line, function] for path, line, function in stack[:1]],
+                "uid": uid, "name": self._name(place, lock),
+                "at": [[self._sources.path(path), line, function]
+                       for path, line, function in ([place] if place else stack[:1])],
             })
         return found
 
-    def _name(self, stack: tuple[Place, ...], lock: Any) -> str:
-        place = next((place for place in stack if not place[0].endswith(OWN_CODE)), None)
+    def _name(self, place: Place | None, lock: Any) -> str:
         text = "" if place is None else self._written(place)
         if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
             return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls

@@ -158,7 +158,8 @@ def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable])
         item_key=record.item_key, kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
         first=first, second=second, count=max(1, gathered.counts.get(key, 1)),
-        pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
+        pattern=(sentences.pattern(record.kind, record.part, record.item_key, first, second) if record.rule is None
+                 else sentences.RULES[record.rule]),
         missing=lock.sentence,
         repair=sentences.repair(record.kind, record.part, first, second, lock, remedy), remedy=remedy,
         reason=_reason(record),

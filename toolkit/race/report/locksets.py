@@ -32,6 +32,12 @@ class OwnedVariable(NamedTuple):
     variable: str
 
 
+def is_own(lock: HeldLock) -> bool:
+    """Return True unless the standard library was the first to take the lock: the program is not to hold its locks."""
+    path = lock.taken.path if lock.taken is not None else ""
+    return "/lib/python3." not in path or "/site-packages/" in path
+
+
 class Locksets:
     """The locks held every time at each place of a variable's conflicting accesses."""
 
@@ -45,8 +51,8 @@ class Locksets:
             self.held[place] = self.held.get(place, keys) & keys
 
     def keys(self, access: Access, process: str) -> frozenset[LockKey]:
-        """Return the keys of the locks that an access held."""
-        return frozenset(self._key(lock, process) for lock in access.locks)
+        """Return the keys of the program's locks that an access held."""
+        return frozenset(self._key(lock, process) for lock in access.locks if is_own(lock))
 
     def _key(self, lock: HeldLock, process: str) -> LockKey:
         return LockKey(lock.name, process, lock.uid) if lock.name in self._ambiguous else LockKey(lock.name)

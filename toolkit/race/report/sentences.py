@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.race.report.locksets import is_own
 from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy
-from gilscope.toolkit.units import counted, inflect
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.race.report.locksets import LockKey, Locksets
-    from gilscope.toolkit.race.report.model import Access, CheckGap, Race, RaceReport
+    from gilscope.toolkit.race.report.model import Access, CheckGap, Frame, Race, RaceReport, Spot
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
@@ -36,52 +38,108 @@ REMEDIES = {
 
 def file_and_line(path: str, line: int) -> str:
     """Return a place as it is written in sentences."""
-    return f"{os.path.basename(path)}:{line}"
+    return f"{file_name(path)}:{line}"
 
 
-def pattern(kind: RaceKind, sort: str, part: str, first: Access, second: Access, rule: str | None) -> str:
-    """Return the sentence on what goes wrong, or on why nothing does."""
-    if rule is not None:
-        return RULES[rule]
-    if sort == "order":
-        return f"Neither is ordered before the other. {_course(kind, part, first, second)}"
-    return f"Each step is fine by itself, together they are not. {_course(kind, part, first, second)}"
+def file_name(path: str) -> str:
+    """Return the name of a file, with its folder if many files have that name: "tricks/__init__.py"."""
+    folder, name = os.path.split(path)
+    return f"{os.path.basename(folder)}/{name}" if name.startswith("__") else name
 
 
-def _course(kind: RaceKind, part: str, first: Access, second: Access) -> str:
+def pattern(kind: RaceKind, part: str, item_key: str, first: Access, second: Access) -> str:
+    """Return the sentence on what goes wrong.
+
+    Args:
+        kind: The kind of the race.
+        part: The part of an object that both access.
+        item_key: The item as the source has it, or "".
+        first: One side.
+        second: The other side.
+    """
+    sides = (second, first)
+    name = _Lines(one_file=first.place.path == second.place.path)
     match kind:
         case RaceKind.LOST_UPDATE:
-            return _lost(first, second)
+            return _lost(sides, name)
         case RaceKind.CHECK_THEN_ACT:
-            return _checked(first, second)
+            return _checked(sides, name, item_key)
         case RaceKind.TORN_WRITE:
-            return "The write takes several steps: the other thread can come between them and see or leave a mixture."
+            return _torn(sides, name)
         case RaceKind.ITERATION:
-            return "The loop goes over what the other thread changes: it skips, repeats or raises RuntimeError."
+            return _iterated(sides, name, item_key)
         case _ if part == "iterator":
             return "Both advance one iterator of Python code: a step done twice, or `generator already executing`."
         case _:
-            return "What the one reads or leaves behind depends on which thread comes first."
+            return _unordered(sides, name)
 
 
-def _lost(first: Access, second: Access) -> str:
-    if operator := first.operator or second.operator:
-        return f"`{operator}` reads, computes, writes: another write in between is lost."
-    split = next((side for side in (first, second) if side.partner is not None), None)
-    if split is not None and split.partner is not None and split.partner.line != split.place.line:
-        lines = sorted((split.partner.line, split.place.line))
-        return f"The value read in line {lines[0]} is written back in line {lines[1]}: a write in between is lost."
-    return "The write depends on an earlier read: another write in between is lost."
+READS = ("read", "iterate")
 
 
-def _checked(first: Access, second: Access) -> str:
-    for side in (second, first):
-        if side.partner is not None:
-            here, there = side.place.line, side.partner.line
-            test, act = (here, there) if side.verb == "read" else (there, here)
-            its_act = "its act" if test == act else f"the act in line {act}"
-            return f"Another thread can change it between the test in line {test} and {its_act}."
-    return "Another thread can change it between the test and its act."
+class _Lines(NamedTuple):
+    """The names of lines in a sentence: "line 17", or "bank.py:17" if it is about two files."""
+
+    one_file: bool
+
+    def of(self, place: Frame | Spot) -> str:
+        return f"line {place.line}" if self.one_file else file_and_line(place.path, place.line)
+
+
+def _act(side: Access, item_key: str) -> str:
+    """Return the words for what an access that is no read does."""
+    it = item_key or "it"
+    words = {"write": f"store {it}", "delete": f"delete {it}", "insert": "insert an item", "remove": "remove an item",
+             "rewrite": "rewrite it"}
+    return words.get(side.verb, f"call `{side.verb}`")
+
+
+def _lost(sides: Sequence[Access], name: _Lines) -> str:
+    if update := next((side for side in sides if side.operator), None):
+        return (f"`{update.operator}` in {name.of(update.place)} reads, computes, writes: "
+                "what another thread stores in between is lost.")
+    for side in sides:
+        if side.partner is not None and side.partner.line != side.place.line:
+            read, written = (side.place, side.partner) if side.verb in READS else (side.partner, side.place)
+            return (f"The value read in {name.of(read)} is written back in {name.of(written)}: "
+                    "what another thread stores in between is lost.")
+    update = next((side for side in sides if side.partner is not None), sides[0])
+    return (f"The write in {name.of(update.place)} depends on an earlier read: "
+            "what another thread stores in between is lost.")
+
+
+def _checked(sides: Sequence[Access], name: _Lines, item_key: str) -> str:
+    for side, other in (sides, reversed(sides)):
+        if side.partner is not None and other.verb not in READS:
+            test, act = (side.place, side.partner) if side.verb in READS else (side.partner, side.place)
+            where = (f"the test and the act of {name.of(test)}" if test.line == act.line
+                     else f"{name.of(test)} and {name.of(act)}")
+            return f"Another thread can {_act(other, item_key)} between {where}."
+    return _unordered(sides, name)
+
+
+def _torn(sides: Sequence[Access], name: _Lines) -> str:
+    for side in sides:
+        if side.verb not in READS and side.lines[0] != side.lines[1]:
+            first, last = (name.of(replace(side.place, line=line)) for line in side.lines)
+            return f"The write takes several steps, from {first} to {last}: another thread can see or leave a mixture."
+    return "The write takes several steps: another thread can see or leave a mixture."
+
+
+def _iterated(sides: Sequence[Access], name: _Lines, item_key: str) -> str:
+    loop, change = sides if sides[0].verb in READS else reversed(sides)
+    return (f"Another thread can {_act(change, item_key)} during the iteration in {name.of(loop.place)}, "
+            "which then skips or repeats items, or raises RuntimeError.")
+
+
+def _unordered(sides: Sequence[Access], name: _Lines) -> str:
+    here, there = (f"the {side.verb} in {name.of(side.place)}" for side in sides)
+    if here == there:
+        return f"Two threads can come to {here} in either order."
+    return f"T{here[1:]} can come before or after {there}: nothing orders them."
+
+
+MOST_PLACES = 3      # that a sentence names
 
 
 class LockAdvice(NamedTuple):
@@ -99,10 +157,11 @@ def missing_lock(
     both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
     shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
     if shared:
-        name = next(lock.name for lock in first.locks if lock.uid in shared)
+        lock = next(lock for lock in first.locks if lock.uid in shared)
         if unordered:     # by any lock: it is of an extension type
-            return LockAdvice(f"Both hold {name} at the same time, so it excludes no other thread.", None)
-        return LockAdvice(f"Both hold {name}, but release it between the steps.", name)
+            return LockAdvice(f"Both hold {lock.name} at the same time, so it excludes no other thread.", None)
+        return LockAdvice(f"Both hold {lock.name}, but release it between the steps.",
+                          lock.name if is_own(lock) else None)
     if both:
         # Either of them is held already: the repair is one lock in their place.
         return LockAdvice(
@@ -122,7 +181,7 @@ def _majority(found: Locksets, lock: LockKey) -> str:
     with_it = len(found.held) - len(without)
     holds, does = inflect(with_it, "holds", "hold"), inflect(len(without), "does", "do")
     name = f"the same lock named {lock.name}" if lock.process else lock.name
-    rest = f"; {_joined(without)} {does} not" if without else ""
+    rest = f"; {few(without) if len(without) > MOST_PLACES else _joined(without)} {does} not" if without else ""
     return f"{with_it} of {len(found.held)} places {holds} {name}{rest}."
 
 
@@ -169,16 +228,20 @@ def _reentrant(sides: Sequence[Access], name: str | None) -> str:
 
 
 def repair_of_all(races: Sequence[Race]) -> str:
-    """Return the sentence that repairs all these races on one variable."""
+    """Return the sentences that repair all these races on one variable."""
     repairs = list(dict.fromkeys(race.repair for race in races))
-    kinds = {race.kind for race in races}
-    if len(repairs) == 1 or not kinds <= {RaceKind.CHECK_THEN_ACT, RaceKind.LOST_UPDATE, RaceKind.UNSYNCHRONISED}:
-        return " ".join(repairs)
-    sides = [side for race in races for side in (race.first, race.second)]
-    names = [lock.name for race in races for side in (race.first, race.second) for lock in side.locks
-             if lock.name not in _namesakes(race)]
+    if len(repairs) == 1:
+        return repairs[0]
+    loops = [race.repair for race in races if race.kind is RaceKind.ITERATION]
+    others = [race for race in races if race.kind is not RaceKind.ITERATION]
+    if len({race.repair for race in others}) == 1:
+        return " ".join([*dict.fromkeys(loops), others[0].repair])
+    sides = [side for race in others for side in (race.first, race.second)]
+    names = [lock.name for race in others for side in (race.first, race.second) for lock in side.locks
+             if lock.name not in _namesakes(race) and is_own(lock)]
     lock = max(names, key=names.count, default=None)   # the one that most accesses hold already
-    return f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."
+    merged = [f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."] if others else []
+    return " ".join([*dict.fromkeys(loops), *merged])
 
 
 def _namesakes(race: Race) -> set[str]:
@@ -191,7 +254,7 @@ def line_ranges(sides: Sequence[Access]) -> str:
     """Return the lines of these accesses, each from its first read or test to its last act: "bank.py:9 and 14-16"."""
     files: dict[str, set[tuple[int, int]]] = {}
     for side in sides:
-        files.setdefault(os.path.basename(side.place.path), set()).add(side.lines)
+        files.setdefault(file_name(side.place.path), set()).add(side.lines)
     return _joined([f"{file}:{_joined([_range(*lines) for lines in _merged(found)])}" for file, found in files.items()])
 
 
