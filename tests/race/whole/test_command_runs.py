@@ -206,6 +206,21 @@ def test_settings_of_the_project_count(tmp_path):
     assert race(tmp_path, RACY).returncode == 0
 
 
+def test_learned_races_are_suppressed(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]   # ours\n")
+    done = race(tmp_path, RACY, "--learn")
+    assert (done.returncode, "DATA RACE on Account.balance" in done.stderr) == (0, True)
+    assert "pyproject.toml: 1 new entry in suppress of [tool.gilscope.race], unreviewed" in done.stderr
+    assert (tmp_path / "pyproject.toml").read_text().startswith("[tool.ruff]   # ours\n")
+    done = race(tmp_path, RACY)
+    assert (done.returncode, "suppressed but unreviewed: Account.balance" in done.stderr) == (0, True)
+
+
+def test_learning_needs_a_file(tmp_path):
+    done = race(tmp_path, RACY, "--learn")
+    assert (done.returncode, "pyproject.toml, and" in done.stderr) == (2, True)
+
+
 def test_unused_suppression_of_a_clean_program_is_told(tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[tool.gilscope.race]\nsuppress = [{ variable = "Account.balance", why = "known" }]\n')
@@ -262,7 +277,7 @@ def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name,
 
 @pytest.mark.parametrize("core", COMMANDS)
 def test_module_begins_with_its_own_line(core, tmp_path):
-    done = race(tmp_path, RACY, "--json=report.json", program=("-m", "script"), core=core)
+    done = race(tmp_path, RACY, "--stacks", "--json=report.json", program=("-m", "script"), core=core)
     assert done.returncode == 66
     assert "in <module>" in done.stderr
     assert json.loads((tmp_path / "report.json").read_text())["core"] == core

@@ -236,6 +236,37 @@ def test_suppressed_race_does_not_fail(tmp_path):
     assert run(tmp_path, RACY)[1] == 0
 
 
+@pytest.mark.parametrize("workers", [(), ("-n2", "-p", "xdist.plugin")])
+def test_learned_findings_are_suppressed_and_new_ones_fail(tmp_path, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    (tmp_path / "pyproject.toml").write_text("# ours\n")
+    shown, code = run(tmp_path, RACY, "--race-learn", *workers)
+    assert (code, "1 passed" in shown, len(summary(shown))) == (0, True, 1)
+    assert "pyproject.toml: 1 new entry in suppress of [tool.gilscope.race]" in shown
+    shown, code = run(tmp_path, RACY, *workers)
+    assert (code, "1 passed" in shown, summary(shown)) == (0, True, [])
+    assert "suppressed but unreviewed: Account.balance; write why" in shown
+    shown, code = run(tmp_path, RACY + """
+        total = 0
+        def test_new():
+            def count():
+                global total
+                total += 1
+            both(count)
+        """.replace("\n    ", "\n"), *workers)
+    assert (code, "1 failed, 1 passed" in shown) == (1, True)
+    assert [lines[0].partition(":")[0] for lines in summary(shown)] == ["[1] DATA RACE on global total in test_it.py"]
+
+
+def test_learning_needs_a_file_that_it_can_edit(tmp_path):
+    shown, code = run(tmp_path, RACY, "--race-learn")
+    assert (code, "has none" in shown) == (4, True)
+    (tmp_path / "pyproject.toml").write_text("tool.gilscope = { race = { notes = true } }\n")
+    shown, code = run(tmp_path, RACY, "--race-learn")
+    assert (code, "cannot edit" in shown) == (1, True)
+
+
 def test_unused_suppression_is_told_at_the_end(tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[tool.gilscope.race]\nsuppress = [{ variable = "Nothing.at_all", why = "known" }]\n')

@@ -104,6 +104,9 @@ def add_options(parser: Any) -> None:
         "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
+    add("--learn", action="store_true", help="Add an entry for each variable with a race to the suppress list in "
+        "pyproject.toml, as unreviewed, and exit with the program's own code. Use it once, so that from then on only "
+        "new races fail; then review each entry and write why.")
     add("-q", "--quiet", action="store_true", help="If there is no race, do not say which files were checked. Use it "
         "where standard error must be the program's own.")
     add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
@@ -130,7 +133,7 @@ class RaceOptions:
         self.by = ""
         self.words: Sequence[str] = ()   # of the command line
         self.include: list[str] = []
-        self.notes = self.shared = self.stacks = self.no_color = self.quiet = False
+        self.notes = self.shared = self.stacks = self.learn = self.no_color = self.quiet = False
         self.confirm = 0
         self.run = run
         for each in RACE_FORMATS:
@@ -164,6 +167,8 @@ def run(args: RaceOptions) -> int:
                                    "shared": args.shared})
     if args.confirm and target.kind == STDIN:
         raise ToolkitError("--confirm runs the program again, but standard input can be read only once; name a file")
+    if args.learn and not os.path.isfile(os.path.join(root, "pyproject.toml")):
+        raise ToolkitError(f"--learn writes into pyproject.toml, and {root} has none")
     page = _page(args)
     first = start.FirstRun(spec, target.entry())
     try:

@@ -55,8 +55,16 @@ def report(
         from gilscope.toolkit.site.single.races import race_values
 
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
+    if args.learn:
+        from pathlib import Path
+
+        from gilscope.toolkit.race.report.learn import learn
+
+        if said := learn(found, Path(found.root, "pyproject.toml")):
+            print_stderr(f"gilscope race: {said}")
     # Lost records and gaps must not look like a program without races.
-    return bool(found.races), unsaved or (0 if found.is_complete and not checked.is_nothing else SaveError.exit_code)
+    incomplete = 0 if found.is_complete and not checked.is_nothing else SaveError.exit_code
+    return bool(found.races) and not args.learn, unsaved or incomplete
 
 
 def print_early_end(first: FirstRun) -> None:

@@ -21,6 +21,7 @@ from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.findings import FindingLog
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import ident, load
+from gilscope.toolkit.race.report.learn import learn
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import by_variable, message_of, render_finding, render_race, summary_of
@@ -47,7 +48,10 @@ def begin(config: pytest.Config, options: Any) -> RaceChecks | RaceXdistControll
         pytest.UsageError: The process cannot be checked.
     """
     shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
-    chosen = settings(Path(project_root(str(config.rootpath)), "pyproject.toml"))
+    root = project_root(str(config.rootpath))
+    chosen = settings(Path(root, "pyproject.toml"))
+    if options.gilscope_race_learn and not Path(root, "pyproject.toml").is_file():
+        raise pytest.UsageError(f"--race-learn writes into pyproject.toml, and {root} has none")
     if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
         return RaceXdistController(config, options, chosen)
     try:
@@ -66,6 +70,8 @@ class RaceReporter:
         self.spool = spool
         self.log = FindingLog(spool)
         self.root = project_root(str(config.rootpath))
+        self.learns: bool = options.gilscope_race_learn
+        self.learned = ""      # what that did
 
     def checked(self) -> CheckedFiles:
         """Return the files that were checked so far."""
@@ -78,10 +84,17 @@ class RaceReporter:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a run that passed with a finding, without a complete check or without any."""
-        if session.exitstatus != pytest.ExitCode.OK or self.config.option.collectonly:
+        if self.config.option.collectonly:
             return
         found = self.report()
-        if found.races or not found.is_complete or self.checked().is_nothing:
+        if self.learns:
+            try:
+                self.learned = learn(found, Path(self.root, "pyproject.toml"))
+            except ToolkitError as error:
+                self.learns, self.learned = False, str(error)
+        if session.exitstatus != pytest.ExitCode.OK:
+            return
+        if (found.races and not self.learns) or not found.is_complete or self.checked().is_nothing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -92,6 +105,8 @@ class RaceReporter:
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += limits(found)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
+        if self.learned:
+            lines.append(self.learned)
         blocks = [*findings, *(render_race(race, found.root) for race in (found.notes if wants_notes else ()))]
         blocks += map(message, lines)
         if blocks:
@@ -187,7 +202,7 @@ class RaceChecks(RaceReporter):
         report = yield
         if text := item.stash.get(NEW_FINDINGS, ""):
             item.stash[NEW_FINDINGS] = ""
-            _show(report, text, text, fails=not hasattr(report, "wasxfail"))
+            _show(report, text, text, fails=not (self.learns or hasattr(report, "wasxfail")))
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -198,7 +213,7 @@ class RaceChecks(RaceReporter):
         self.session.handler.section(section)
         report = yield
         if text := self._new_findings(section, collector.nodeid):
-            _show(report, text, CollectErrorRepr(text))
+            _show(report, text, CollectErrorRepr(text), fails=not self.learns)
         return report
 
     def _new_findings(self, section: str, test: str) -> str:
@@ -238,7 +253,7 @@ class RaceChecks(RaceReporter):
             remove_spool(self.spool)
 
 
-def _show(report: pytest.TestReport | pytest.CollectReport, text: str, failure: Any, *, fails: bool = True) -> None:
+def _show(report: pytest.TestReport | pytest.CollectReport, text: str, failure: Any, *, fails: bool) -> None:
     """Fail a report that passed, if `fails`; add the text to any other."""
     if report.passed and fails:
         report.outcome = "failed"

@@ -24,6 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--race-notes", action="store_true", dest="gilscope_race_notes",
         help="Also show unordered accesses that are harmless, at the end. Use it for a review.")
     group.addoption(
+        "--race-learn", action="store_true", dest="gilscope_race_learn",
+        help="Add an entry for each finding to the suppress list in pyproject.toml, as unreviewed; no finding fails "
+        "this run. Use it once, so that from then on only new ones fail; then review each entry and write why.")
+    group.addoption(
         "--race-include", metavar="GLOB", action="append", default=[], dest="gilscope_race_include",
         help="Also check modules that match GLOB, in the standard library or in installed packages (default: the "
         "project's own code). Repeatable.")

@@ -30,6 +30,7 @@ from gilscope.toolkit.race.report.records import (
     SharedRecord,
     as_record,
 )
+from gilscope.toolkit.race.report.settings import UNREVIEWED
 from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
             [(path, line) for path, line, _ in comments if (path, line) not in gathered.used],
             [each.describe() for each in suppressions if each not in used]),
         unexplained_suppressions=sentences.unexplained(
-            [(path, line) for path, line, why in comments if not why]),
+            [(path, line) for path, line, why in comments if not why],
+            list(dict.fromkeys(race.base for race in hidden if race.reason == UNREVIEWED))),
         unrewritten=tuple(sorted(gathered.unrewritten.items())), lost=tuple(sorted(gathered.lost)),
         gaps=tuple(CheckGap(process=process, reason=reason, count=count)
                    for (process, reason), count in sorted(gathered.gaps.items())),

@@ -301,6 +301,9 @@ def unused(comments: Sequence[tuple[str, int]], entries: Sequence[str]) -> tuple
     return (*said, *(f"{entry} suppresses nothing in this run" for entry in entries))
 
 
-def unexplained(comments: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """Return a sentence per suppressing comment without a reason."""
-    return tuple(f"{file_and_line(*place)}: `# race: ok` gives no reason; write why it is" for place in comments)
+def unexplained(comments: Sequence[tuple[str, int]], variables: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence per suppressing comment without a reason, and one on the variables that nobody reviewed."""
+    said = [f"{file_and_line(*place)}: `# race: ok` gives no reason; write why it is" for place in comments]
+    if variables:
+        said.append(f"suppressed but unreviewed: {few(variables)}; write why in pyproject.toml")
+    return tuple(said)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import Race
 
 TABLE = "tool.gilscope.race"
+UNREVIEWED = "unreviewed"     # the reason that --learn gives
 KEYS = {"suppress": list, "include": list, "notes": bool}
 
 
