@@ -24,7 +24,7 @@ def test_four_workloads_on_two_builds_fit_a_screen():
     assert "\nhttp_fetch    threads 31, asyncio 41 (+2)         free-threaded 39 or subinterpreters 66" in text
     assert "CPU time of one thread on 3.14t, against 3.14: more by 16 % for primes, 15 % for http_fetch; no" in text
     assert "fastest of 3.14t against that of 3.14: undecided for primes, sha256_64k, fetch_parse, http_fetch" in text
-    assert "open: 5; about 140 rounds are likely to decide 4" in text
+    assert "open: 5; about 140 rounds are likely to decide 4 of them" in text
 
 
 def test_what_is_not_faster_is_not_used_and_what_is_open_is_called_so():

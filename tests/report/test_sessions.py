@@ -380,5 +380,5 @@ def test_sessions_are_listed_with_those_that_are_to_come():
 def test_what_several_sessions_leave_open_takes_more_sessions():
     run = make(3, (0.7, 1.0, 1.5))
     text = terminal.render(run_document(run), width=200)
-    assert "more sessions (`gilscope run --add-session example`)" in text
+    assert "`gilscope run --add-session example` would tell more" in text
     assert "--rounds" not in text

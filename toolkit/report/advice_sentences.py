@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -16,21 +16,17 @@ from gilscope.toolkit.report.wording import (
     or_text,
     undecided_text,
 )
-from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
+from gilscope.toolkit.stats.ratios import MOST_ROUNDS
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import Advice, OpenCell, Option, WorkloadTable
-    from gilscope.toolkit.report.table.recommendation import Doubt
     from gilscope.toolkit.stats.verdict import Comparison
 
-QUIETER = "a quieter machine"
-FEW_WORKERS = 2        # with fewer, nobody learns whether a second worker helps
-GOOD_ROUNDS = 20       # halves the interval that 6 rounds give, at a cost that is always acceptable
 MIB = 1024 * 1024
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 ONE_MORE_LOOK = (
@@ -40,15 +36,6 @@ _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
     "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since the noise is unknown",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemedyText:
-    """A suggestion that may give a clearer answer."""
-
-    text: str
-    rest: str = ""          # a sentence on what it leaves open
-    is_look: bool = False   # it continues the run because its report was unclear: one more interim look
 
 
 def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
@@ -69,8 +56,8 @@ def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
     )
 
 
-def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison]) -> str:
-    """Return what would decide open answers, and how many there are; "" if none is.
+def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison]) -> Iterator[str]:
+    """Yield how many answers are open and what would decide them, then what to know before going on; or nothing.
 
     Args:
         tables: The tables of the run.
@@ -78,46 +65,35 @@ def open_text(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Com
         undecided: Comparisons beside the speed-ups that are open.
     """
     open_ = [each for table in tables for advice in table.advice for each in advice.open if each.why != "failed"]
+    whys = Counter(each.why for each in open_)
     count = len(undecided) + len(open_)
     if not count:
-        return ""
-    whys = [each.why for each in open_]
-    needed = [_rounds_of_run(each, run) for each in (*undecided, *(each.speedup for each in open_ if each.speedup))]
-    sufficient = [rounds for rounds in needed if rounds is not None]
-    if "starved" in whys:
-        next_step = f"{whys.count('starved')} starved, as other programs used their cores: close those programs"
-    elif "not measured" in whys:
-        next_step = f"the budget ended first: {_resume_text(run)} goes on"
-    elif "rounds" in whys and (rounds := _rounds_to_ask(run)):
-        next_step = f"too few rounds: {_resume_text(run, rounds)} would tell how noisy they are"
+        return
+    ratios = [*undecided, *(each.speedup for each in open_ if each.speedup)]
+    sufficient = [rounds for each in ratios if (rounds := _rounds_of_run(each, run)) is not None]
+    is_look = False   # to go on because the report is unclear
+    if whys["starved"]:
+        step = (f"{whys['starved']} starved, as other programs used their cores: close those programs, or measure "
+                "fewer workers")
+    elif whys["not measured"]:
+        step, is_look = f"the budget ended first: {_resume_text(run)} goes on", True
+    elif (whys["rounds"] or not any(each.judgeable for each in ratios)) and (rounds := _rounds_to_ask(run)):
+        step = f"too few rounds: {_resume_text(run, rounds)} would tell how noisy they are"
     elif len(run.sessions) > 1:
-        next_step = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more"
+        step, is_look = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more", True
     elif sufficient:
-        which = "" if len(sufficient) == count else f" {len(sufficient)}"
-        rounds = max(sufficient)
+        all_ = "it" if count == 1 else "all"
+        which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
+        rounds, is_look = max(sufficient), True
         what = f"about {rounds} rounds are" if where_text(run) else f"{_resume_text(run, rounds)} is"
-        next_step = f"{what} likely to decide{which}"
-    else:
-        next_step = "a quieter machine would tell"
-    return f"open: {count}; {next_step}"
-
-
-def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison] = ()) -> Iterator[str]:
-    """Yield remedies for unclear answers; `undecided` are comparisons that other lines left open."""
-    open_ = [each for table in tables for advice in table.advice for each in advice.open]
-    unclear = [*undecided, *(each.speedup for each in open_ if each.speedup is not None)]
-    doubts: dict[Doubt, None] = dict.fromkeys(each.why for each in open_)
-    if undecided:
-        doubts.setdefault("noise" if any(each.judgeable for each in undecided) else "rounds")
-    if "rounds" in doubts and _rounds_to_ask(run):
-        doubts.pop("noise", None)   # its size is unknown with so few rounds
-    if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
-        yield " ".join([f"Clearer answers need {list_text(each.text for each in remedies)}.",
-                        *(each.rest for each in remedies if each.rest)])
-        if any(each.is_look for each in remedies):
-            yield ONE_MORE_LOOK
-    if "failed" in doubts:
-        yield "Repair the failed cells, run again."
+        step = f"{what} likely to decide {which}"
+    elif any(each.judgeable for each in ratios):
+        step = "a quieter machine would tell"
+    else:   # values do not vary
+        return
+    yield f"open: {count}; {step}"
+    if is_look:
+        yield ONE_MORE_LOOK
 
 
 def _kind(table: WorkloadTable) -> str:
@@ -236,51 +212,10 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[RemedyText]:
-    match why:
-        case "starved":
-            yield RemedyText(text=QUIETER)
-            if any(measurement.cell.workers > FEW_WORKERS for measurement in run.measurements):
-                yield RemedyText(text="fewer workers for the starved cells")
-        case "failed":   # see `remedy_lines`
-            return
-        case "not measured":
-            yield RemedyText(text=f"more time, since the budget ended first ({_resume_text(run)})", is_look=True)
-        case "noise":
-            yield _noise_remedy([_rounds_of_run(each, run) for each in unclear], run)
-        case _:
-            if rounds := _rounds_to_ask(run):
-                yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
-
-
 def _rounds_to_ask(run: Run) -> int:
     """Return the rounds after which the noise should be known; 0 if the run has as many: its values do not vary."""
     rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
     return rounds if rounds > run.rounds_done else 0
-
-
-def _noise_remedy(needed: Sequence[int | None], run: Run) -> RemedyText:
-    """Return the advice for open comparisons: more sessions, more rounds or a quieter machine.
-
-    Args:
-        needed: The rounds that each needs for a verdict; None: more than `MOST_ROUNDS`, or rounds alone do not suffice.
-        run: The run.
-    """
-    if len(run.sessions) > 1:
-        command = f"`gilscope run --add-session {run.label}`{where_text(run)}"
-        return RemedyText(text=f"more sessions ({command})", is_look=True)
-    if not needed:
-        rounds = max(GOOD_ROUNDS, 2 * run.rounds_done)
-        return RemedyText(text=f"more rounds ({_resume_text(run, rounds)})", is_look=True)
-    sufficient = [rounds for rounds in needed if rounds is not None]
-    if not sufficient:
-        return RemedyText(text=QUIETER)
-    rounds, left = max(sufficient), len(needed) - len(sufficient)
-    for_some = f" for {len(sufficient)} of {len(needed)} open comparisons" if left else ""
-    rest = f"The other {f'{left} need' if left > 1 else 'one needs'} over {MOST_ROUNDS}, or less noise." if left else ""
-    for_each = " for each" if len(sufficient) > 1 else ""
-    return RemedyText(text=f"about {rounds} rounds{for_some}, with a probability of {POWER * 100:.0f} %{for_each} if "
-                           f"noise and ratios stay as they are ({_resume_text(run, rounds)})", rest=rest, is_look=True)
 
 
 def _rounds_of_run(comparison: Comparison, run: Run) -> int | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice_sentences import MIB, advice_lines, dispatch_texts, name_text, open_text
+from gilscope.toolkit.report.advice_sentences import MIB, advice_lines, dispatch_texts, name_text, next_steps
 from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.document import Column, Document, Entry, GainValue, Lines, Section, Table
 from gilscope.toolkit.report.overview import (
@@ -117,8 +118,7 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     yield from ceiling_lines(steady, run)
     if failed := list(failures(tables)):
         yield f"failed: {first_text(failed)}"
-    if said := open_text(tables, run, undecided_of((*costs.values(), *fastest.values()))):
-        yield said
+    yield from islice(next_steps(tables, run, undecided_of((*costs.values(), *fastest.values()))), 1)
     if steady:
         yield f"intervals, times and reasons: `gilscope report {run.label} --full`"
     if warnings := cautions(run):

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
-from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
+from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, next_steps
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import (
@@ -218,7 +218,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
         text = _fastest_text(found, named=_several(tables))
         yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {text}."
     yield from ceiling_lines(steady, run)
-    yield from remedy_lines(tables, run, undecided_of((*costs.values(), *fastest.values())))
+    yield from next_steps(tables, run, undecided_of((*costs.values(), *fastest.values())))
 
 
 def costs_of_builds(
