@@ -32,7 +32,7 @@ def race(inputs: ActionInputs, folder: Path) -> ModeOutcome:
     """Check a program for data races."""
     report, log = folder / "race.json", folder / "race.sarif"
     status = run([*GILSCOPE, "race", f"--json={report}", "--sarif", str(log), *inputs.arguments], inputs.folder)
-    document = read_report(report, "gilscope/race/4")
+    document = read_report(report, "gilscope/race/5")
     if document is None:
         return failed(status, f"gilscope race ended with status {status} and wrote no report")
     found = tuple(_race_finding(each, inputs.workspace) for each in document["races"])

@@ -127,7 +127,7 @@ PROGRAM = "print('of the program')\n"
 @pytest.mark.parametrize("words", [
     ["list"], ["builds"], ["experiment", "list"], ["report"], ["report", EXAMPLE],
     ["compare", EXAMPLE, "--builds", "3.14,3.14t"],
-    ["race", "--shared"], ["gil", "--once"]], ids=lambda words: " ".join(words).replace(EXAMPLE, "EXAMPLE"))
+    ["race", "--stacks"], ["gil", "--once"]], ids=lambda words: " ".join(words).replace(EXAMPLE, "EXAMPLE"))
 def test_json_replaces_the_text_and_with_a_file_leaves_it(words, tmp_path):
     program, stream = [], "stdout"
     if words[0] in {"race", "gil"}:

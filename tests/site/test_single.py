@@ -12,7 +12,7 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.race.report.model import Race, RaceReport, SharedVariable
+from gilscope.toolkit.race.report.model import Race, RaceReport
 from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.redaction import PUBLIC, PrivateNames
 from gilscope.toolkit.report.document import Document, Heading, Picture, VerdictWord
@@ -112,15 +112,6 @@ def test_race_shows_code_as_code():
     page = Structure(race_page().partition("<main")[2].partition("</main>")[0])
     assert "+= in line 14 reads, computes, writes" in page.text
     assert "`" not in page.text
-
-
-def test_race_shows_what_threads_share():
-    place = make_access().place
-    share = SharedVariable(
-        by_program=False,
-        base="Pool.jobs", name="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
-    text = Structure(race_page(make_report(shared=(share,)))).text
-    assert "Pool.jobs: append at bank.py:14 in Account.deposit, read at bank.py:9" in text
 
 
 def test_source_that_has_changed_since_is_not_shown():

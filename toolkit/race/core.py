@@ -38,8 +38,6 @@ if TYPE_CHECKING:
             It returns True if the core may stop reporting that pair of sites.
             """
 
-        def report_shared(self) -> None:
-            """Also report, as conflicts of sort "shared", ordered uses of a variable by several threads."""
 
         def report_gaps(self, on_gap: Callable[[str, int], None]) -> None:
             """Call `on_gap` whenever accesses go unchecked that should have been checked.

@@ -38,7 +38,7 @@ class RaceSession:
     Args:
         spool: The folder that races are written to; exists.
         include: Globs of modules to check besides the project's.
-        options: The options of the conflict handler: `root`, `target`, `build`, `command`, `sections`, `shared`.
+        options: The options of the conflict handler: `root`, `target`, `build`, `command`, `sections`.
 
     Attributes:
         core: The core, with vector clocks and shadow state; from `start` on.
@@ -83,11 +83,8 @@ class RaceSession:
         pytest.start()
         self._undo.append(pytest.stop)
         self.handler = ConflictHandler(self.core, self.spool, sync.describe, self.options)
-        self.handler.root_of = sync.root_of
         self.core.start(self.handler.on_conflict)
         self.core.report_gaps(self.handler.on_gap)
-        if self.options.get("shared"):
-            self.core.report_shared()
         _follow_forks()
 
     def attach(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Values = dict[str, Any]
 
 SCHEMAS = {
-    "race": "gilscope/race/4",
+    "race": "gilscope/race/5",
     "gil": "gilscope/gil/2",
     "doctor": "gilscope/doctor/2",
     "evaluate": "gilscope/evaluate/3",

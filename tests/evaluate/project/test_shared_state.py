@@ -150,6 +150,24 @@ SHARED = {
                 model = dict(a=1)
             model[work] = 2
         """, {"global model in app.py", "model"}),
+    "memos beside others": ("""
+        import importlib, logging, re, threading
+        def work(number):
+            global LAST
+            name = f"a{number % 2}"
+            if name not in PATTERNS:
+                PATTERNS[name] = re.compile(name)
+            if Shop.rates is None:
+                Shop.rates = (1, 2)
+            if name not in LOGGERS:
+                LOGGERS[name] = logging.getLogger(name)
+            if name not in SEEN:
+                SEEN[name] = number
+            if name not in LOCKS:
+                LOCKS[name] = threading.Lock()
+            LAST = name
+            return LAST, LOGGERS[name], LOCKS[name], SEEN[name]
+        """, {"SEEN", "LOCKS", "global LAST in app.py"}),
     "a number for each key": ("""
         IDS = {}
         def work(key):

@@ -58,10 +58,6 @@ class ReferenceCore:
         self._survive_fork()
         self._monitor.start(on_conflict)
 
-    def report_shared(self) -> None:
-        """Also report ordered accesses of several threads, with the sort "shared"; call it before `start`."""
-        self._monitor.tells_shared = True
-
     def report_gaps(self, on_gap: Callable[[str, int], None]) -> None:
         """Do nothing: the model has no limit of threads, and learns of deaths from weak references."""
 

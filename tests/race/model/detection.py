@@ -33,20 +33,6 @@ _WHOLES = 64      # reads of many items of one container at once
 BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
 
 
-def share(touch: Operation, location: Location) -> None:
-    """Yield earlier accesses of other threads to this location, ordered or not, if one of the two writes."""
-    noted = bool(touch.kinds)      # to look whether there is something, or how much, leaves nothing that could conflict
-    kind = next((kind for kind in touch.kinds if kind in CHANGING), touch.kinds[0] if noted else READ)
-    mine = touch.access(kind)
-    for uid, other in location.users.items():
-        if uid != mine.uid and (kind in CHANGING or other.kind in CHANGING):
-            touch.conflict("shared", location, other, mine)
-            break
-    known = location.users.get(mine.uid)
-    if noted and (kind in CHANGING or known is None or known.kind not in CHANGING):
-        location.users[mine.uid] = mine
-
-
 def unseen(touch: Operation, access: AccessRecord | None) -> bool:
     """Return True if no happens-before edge orders `access` before this operation."""
     return access is not None and not touch.state.sees(access.slot, access.time)

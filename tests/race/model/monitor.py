@@ -34,7 +34,6 @@ class Monitor:
 
     def __init__(self) -> None:
         self.active = False
-        self.tells_shared = False       # conflicts of the sort "shared" are wanted
         self.table = shadow.ShadowTable()
         self.contexts = CallStacks()
         self.threads = ThreadTable(self.table.clear)
@@ -47,7 +46,6 @@ class Monitor:
     def start(self, handler: Callable[[Conflict], bool]) -> None:
         """Begin to note, with nothing remembered."""
         self._handler = handler
-        self.tells_shared = False
         self.change(lambda _: self.table.clear())
         self.active = True
 
@@ -203,10 +201,7 @@ class Monitor:
         for verb, owner, part, key in steps:
             shadowed = self.table.of(owner)
             location = shadowed.location(part, key)
-            touch.kinds.clear()
             verb(touch, location)
-            if self.tells_shared:
-                detection.share(touch, location)
             if type(key) is RangeBox:
                 for other in shadowed.overlapping(key):
                     detection.across(touch, location, other, stores=verb is detection.write)
@@ -222,9 +217,7 @@ class Monitor:
                 state.held = [hold for hold in state.held if hold[0] != uid]
 
     def _count(self, touch: Operation) -> None:
-        for sort, _, first, second in touch.conflicts:
-            if sort == "shared":
-                continue
+        for _, _, first, second in touch.conflicts:
             pair = min(first.site, second.site), max(first.site, second.site)
             self.counts[pair] = self.counts.get(pair, 0) + 1
 

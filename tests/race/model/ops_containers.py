@@ -94,8 +94,6 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def advance(iterator: Any, site: ReferenceSite) -> Any:
         if monitor.watches() and _once(iterator):
             monitor.note(_getframe(1), site, ((detection.write, iterator, "iterator", None),))
-        elif monitor.tells_shared and type(iterator) is loaded("itertools", "count"):
-            monitor.note(_getframe(1), site, ((detection.atomic, iterator, "iterator", None),))
         return iterator
 
     return {"iterate": iterate, "advance": advance}

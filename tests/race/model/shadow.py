@@ -179,7 +179,7 @@ class Location:
     """One attribute, item, structure, iterator or cell of one object."""
 
     __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
-                 "users", "write")
+                 "write")
 
     def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
         self.shadow = shadow
@@ -191,7 +191,6 @@ class Location:
         self.kinds: dict[tuple[int, int], AccessRecord] = {}           # (slot, kind) -> last, for structures
         self.spans: dict[tuple[int, int, tuple[int, ...]], OpenSpan] = {}
         self.acts: dict[tuple[int, int, tuple[int, ...], bool], AccessRecord] = {}
-        self.users: dict[int, AccessRecord] = {}   # uid of a thread -> its last write, or read where it has none
         self.handed: VectorClock | None = None     # the moment of the insertion
         self.published: VectorClock | None = None  # the moment of the last store that a load may be ordered after
         self.by = 0                          # and which loads may: bits of `detect`

@@ -34,7 +34,6 @@ class Operation:
         self.publishes = False       # others may learn of this moment: the thread's time must advance
         self.conflicts: list[Found] = []
         self.seen: Callable[[], Any] | None = None     # returns what it loads
-        self.kinds: list[int] = []   # of its accesses to one location
         self._contexts = contexts
         self._context = -1
 
@@ -43,7 +42,6 @@ class Operation:
         if self._context < 0:
             self._context = self._contexts.of(self.frame.f_back)
         state = self.state
-        self.kinds.append(kind)
         return AccessRecord(state.uid, state.slot, state.time, self.serial, self.site.number, kind, self._context,
                             self.locks, span_site)
 

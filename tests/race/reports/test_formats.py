@@ -3,12 +3,11 @@
 import io
 import json
 import os
-from dataclasses import replace
 
 import pytest
 
 from gilscope.toolkit.race.report import json_, sarif, text
-from gilscope.toolkit.race.report.model import CheckGap, Frame, SharedVariable
+from gilscope.toolkit.race.report.model import CheckGap
 from gilscope.toolkit.race.report.sentences import RULES
 from gilscope.toolkit.race.terms import GapReason, RaceKind
 from tests.conformance.builds import ROOT
@@ -75,7 +74,7 @@ def read_back(report):
     schema = json.loads((ROOT / "toolkit" / "report" / "schemas" / "race.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, closed(schema))
-    assert (document["schema"], document["tool"]) == ("gilscope/race/4", "gilscope race")
+    assert (document["schema"], document["tool"]) == ("gilscope/race/5", "gilscope race")
     return json_.read(json_.render(report))
 
 
@@ -88,23 +87,6 @@ def test_kinds_and_rules_of_the_schema_are_those_of_reports():
     race = schema["$defs"]["race"]["properties"]
     assert race["kind"]["enum"] == [*RaceKind]
     assert race["rule"]["enum"] == [None, *RULES]
-
-
-SHARED = SharedVariable(base="CACHE", name="CACHE", verb="write", other_verb="read", by_program=False,
-                        write=Frame(path="/home/ann/bank/bank.py", line=3, function="put"),
-                        other=Frame(path="/home/ann/bank/bank.py", line=9, function="get"))
-
-
-def test_what_threads_share_is_told_and_comes_back():
-    report = make_report(races=(), root="/home/ann/bank", shared=(SHARED,))
-    assert read_back(report) == report
-    assert "\n  CACHE: write at bank.py:3 in put, read at bank.py:9 in get\n" in text.render(report)
-
-
-def test_memo_that_threads_share_is_called_one():
-    report = make_report(races=(), root="/home/ann/bank", shared=(replace(SHARED, alike=True),))
-    assert read_back(report) == report
-    assert "read at bank.py:9 in get; a memo: each would make the same\n" in text.render(report)
 
 
 def test_sarif():

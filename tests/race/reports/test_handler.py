@@ -110,30 +110,6 @@ def test_a_partner_read_counts_as_the_place_of_its_write(program):
     assert record["second"]["partner"][1] == 8
 
 
-def shared(program):
-    return [record for record in lines(program) if record["t"] == "shared"]
-
-
-@pytest.mark.parametrize("sides", [[("close", WRITE), ("show", READ)], [("show", READ), ("close", WRITE)]])
-def test_what_threads_share_is_a_write_and_another_use_whichever_came_first(program, sides):
-    program.tell(*sides, Account(), "attr", "balance", sort="shared")
-    [record] = shared(program)
-    assert (record["base"], record["write"][1], record["other"][1]) == ("Account.balance", 11, 14)
-    assert (record["verb"], record["other_verb"], record["alike"]) == ("write", "read", False)
-    assert record["by_program"] is False
-
-
-def test_what_threads_share_is_recorded_once_for_each_place_that_writes_it(program):
-    program.site("fill", "= (1, 2)", "self.rates", "attr_write", "rates", Flag.GUARD)
-    program.site("rates", "return self.rates", "self.rates", "attr_read", "rates")
-    for _ in range(3):
-        program.tell(("fill", WRITE), ("fill", WRITE), Account(), "attr", "rates", sort="shared", value=(1, 2))
-        program.tell(("close", WRITE), ("show", READ), Account(), "attr", "balance", sort="shared")
-        program.tell(("deposit", WRITE), ("show", READ), Account(), "attr", "balance", sort="shared")
-    assert [(record["write"][1], record["alike"]) for record in shared(program)] == [
-        (18, True), (11, False), (4, False)]
-
-
 def test_one_variable_of_two_instances_is_one_report(program):
     for name in ("bob", "ann"):
         program.tell(("deposit", WRITE), ("deposit", WRITE), Account(name), "attr", "balance")

@@ -127,20 +127,6 @@ def test_suppressions_of_the_project(program):
         f"the entry {entry} of [tool.gilscope.race] suppress suppresses nothing in this run" for entry in unused)
 
 
-@pytest.mark.parametrize(("told", "alike"), [
-    ((True, True), True), ((True, False), False), ((False, True), False), ((None, True), True), ((True, None), True),
-    ((None, None), False)])
-def test_what_two_processes_make_of_a_variable_is_alike_where_both_do(program, told, alike):
-    place = [str(program.path), 9, "Ledger.merge"]
-    for number, each in enumerate(told):
-        record = {"t": "shared", "base": "Ledger.counts", "name": "Ledger.counts", "alike": each,
-                  "write": [*place, ""], "verb": "write", "other": [*place, ""], "other_verb": "read",
-                  "by_program": False}
-        (program.spool / f"{number}-1.jsonl").write_text(json.dumps(record) + "\n")
-    (found,) = program.report().shared
-    assert found.alike is alike
-
-
 @pytest.mark.parametrize("other", ["pipe", "link", "folder"])
 def test_what_stands_in_the_place_of_the_records_is_told_and_not_waited_for(program, other):
     conflicts(program, ["add"])

@@ -460,37 +460,6 @@ def test_core_that_cannot_be_had_is_told(words, tmp_path):
     assert "install a C compiler and this Python's headers" in done.stderr
 
 
-SHARING = """
-    import threading
-    from concurrent.futures import ThreadPoolExecutor
-    DONE, lock = [], threading.Lock()
-    def work(number):
-        mine = {"sum": 0}
-        def part(other):
-            with lock:
-                mine["sum"] += other
-        helper = threading.Thread(target=part, args=(1,))
-        helper.start()
-        helper.join()
-        part(2)
-        with lock:
-            DONE.append(mine["sum"])
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, range(4)))
-    """
-
-
-def test_shared_lists_what_several_threads_use_under_a_lock(tmp_path):
-    done = race(tmp_path, SHARING, "--shared", "--json=out.json")
-    assert done.returncode == 0, done.stderr
-    assert "  DONE: append at script.py:14 in work, append at script.py:14 in work\n" in done.stderr
-    (shared,) = json.loads((tmp_path / "out.json").read_text())["shared"]   # not what one call shares with its helper
-    assert (shared["base"], shared["write"]["line"], shared["verb"]) == ("DONE", 14, "append")
-    plain = race(tmp_path, SHARING, "--json=out.json")
-    assert json.loads((tmp_path / "out.json").read_text())["shared"] == []
-    assert "DONE" not in plain.stderr
-
-
 ENVIRON = """
     import os, threading
     lock = threading.Lock()
@@ -505,59 +474,13 @@ ENVIRON = """
 
 
 @pytest.mark.parametrize("core", COMMANDS)
-def test_items_of_the_environment_are_shared_and_raced(tmp_path, core):
-    done = race(tmp_path, ENVIRON, "--shared", "--json=out.json", core=core)
+def test_items_of_the_environment_are_watched(tmp_path, core):
+    done = race(tmp_path, ENVIRON, "--json=out.json", core=core)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "out.json").read_text())
-    (shared,) = found["shared"]
-    assert (shared["base"], shared["write"]["line"], shared["alike"]) == ("os.environ", 6, False)
-    assert found["core"] == core
+    assert json.loads((tmp_path / "out.json").read_text())["core"] == core
     done = race(tmp_path, ENVIRON.replace("with lock", "if True"), core=core)
     assert done.returncode == 66, done.stderr
     assert "os.environ['LEFT']" in done.stderr
-
-
-MEMOS = """
-    import importlib, logging, re, threading
-    from concurrent.futures import ThreadPoolExecutor
-    lock, PATTERNS, SQUARES, SEEN, LOCKS, LAST = threading.Lock(), {}, {}, {}, {}, None
-    LOGGERS, MODULES = {}, {}
-    class Shop:
-        rates = None
-    def work(number):
-        global LAST
-        name = f"a{number % 2}"
-        with lock:
-            if name not in PATTERNS:
-                PATTERNS[name] = re.compile(name)
-            if name not in SQUARES:
-                SQUARES[name] = len(name) ** 2
-            if Shop.rates is None:
-                Shop.rates = (1, 2)
-            if name not in LOGGERS:
-                LOGGERS[name] = logging.getLogger(name)
-            if name not in MODULES:
-                MODULES[name] = importlib.import_module("json")
-            if name not in SEEN:
-                SEEN[name] = number
-            if name not in LOCKS:
-                LOCKS[name] = threading.Lock()
-            LAST = name
-            LAST, SQUARES[name], PATTERNS[name], SEEN[name], LOCKS[name], LOGGERS[name], MODULES[name]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, range(8)))
-    """
-
-
-@pytest.mark.parametrize("core", COMMANDS)
-def test_memo_that_each_process_would_fill_alike_is_told_apart_from_state(tmp_path, core):
-    done = race(tmp_path, MEMOS, "--shared", "--json=out.json", core=core)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "out.json").read_text())["shared"]
-    alike = {base: {each["alike"] for each in found if each["base"] == base} for base in (x["base"] for x in found)}
-    assert alike == {"PATTERNS": {True}, "SQUARES": {True}, "Shop.rates": {True}, "SEEN": {False}, "LOCKS": {False},
-                     "LOGGERS": {True}, "MODULES": {True}, "global LAST in script.py": {False}}
-    assert "in work; a memo: each would make the same\n" in done.stderr
 
 
 @pytest.mark.parametrize(("test", "repair"), [

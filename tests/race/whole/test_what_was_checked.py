@@ -136,7 +136,7 @@ def test_line_says_what_was_checked_unless_quiet(kind, python, project):
 @pytest.mark.parametrize(("kind", "reason"), [
     ("zipped", "site-packages/shop.zip/acme/till.py is in an archive"),
     ("compiled", "site-packages/acme/till.pyc has no source file")])
-@pytest.mark.parametrize("options", [(), ("-q",), ("--shared",)])
+@pytest.mark.parametrize("options", [(), ("-q",)])
 def test_project_without_readable_source_is_no_success(kind, reason, options, project):
     install(project, RACY, kind)
     done = race(project, sys.executable, *options)

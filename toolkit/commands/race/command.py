@@ -93,9 +93,6 @@ def add_options(parser: Any) -> None:
     add("--stacks", action="store_true", help="Show every race on its own, with every frame of its stacks (default: "
         "the races of a variable together, and a line for the frames of installed packages). Use it if the short "
         "report lacks the frame that you need.")
-    add("--shared", action="store_true", help="Also list every variable that several threads use and at least one "
-        "writes, even if the accesses are ordered. Use it before a move to processes or subinterpreters, where each "
-        "worker would have its own copy.")
     _add_formats(add)
     add_page(parser)
     add("--confirm", metavar="K", action=CountOption, const=CONFIRM_TRIES, default=0,
@@ -133,7 +130,7 @@ class RaceOptions:
         self.by = ""
         self.words: Sequence[str] = ()   # of the command line
         self.include: list[str] = []
-        self.notes = self.shared = self.stacks = self.learn = self.no_color = self.quiet = False
+        self.notes = self.stacks = self.learn = self.no_color = self.quiet = False
         self.confirm = 0
         self.run = run
         for each in RACE_FORMATS:
@@ -163,8 +160,7 @@ def run(args: RaceOptions) -> int:
     settings = _settings(root)
     spec = CheckedRunSpec(kind=target.kind, name=target.name, args=target.args, python=python,
                           include=[*args.include, *settings.include],
-                          options={"root": root, "target": " ".join(args.program), "build": args.build or "",
-                                   "shared": args.shared})
+                          options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
     if args.confirm and target.kind == STDIN:
         raise ToolkitError("--confirm runs the program again, but standard input can be read only once; name a file")
     if args.learn and not os.path.isfile(os.path.join(root, "pyproject.toml")):
@@ -248,7 +244,7 @@ def _report(
     `report` in commands/race/report.py says what is returned.
     """
     checked = _checked_files(args, first)
-    requested = args.html or args.shared or any(getattr(args, each.name) for each in RACE_FORMATS)
+    requested = args.html or any(getattr(args, each.name) for each in RACE_FORMATS)
     is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
     if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
         if not args.quiet or (checked.is_nothing and not first.ended):

@@ -98,7 +98,7 @@ def _is_worth_saying(args: Namespace, report: RaceReport, checked: CheckedFiles)
     remarks = report.unused_suppressions or report.unexplained_suppressions
     limits = report.unrewritten or not report.is_complete
     return not args.quiet or checked.is_nothing or bool(
-        report.races or limits or remarks or args.shared or (args.notes and report.notes))
+        report.races or limits or remarks or (args.notes and report.notes))
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:

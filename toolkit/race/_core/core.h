@@ -322,7 +322,6 @@ typedef struct {
     bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
     bool raw_tables;            /* that of dicts and sets is as key_lookup.c expects */
     bool debug;
-    bool reports_shared;          /* also report ordered uses by several threads */
     PyInterpreterState *interpreter;
     PyTypeObject *site_type;
     _Atomic(PyObject *) on_conflict;

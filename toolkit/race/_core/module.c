@@ -427,7 +427,7 @@ api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     PyObject *counts = PyDict_New();
     for (uint32_t i = 0; counts != NULL && i < n; i++) {
         Pair pair = copy[i];
-        if (pair.key == 0 || pair.key & PAIR_SHARED) {
+        if (pair.key == 0) {
             continue;
         }
         uint64_t sites = pair.key - (UINT64_C(1) << 63);
@@ -483,7 +483,6 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
     pairs_clear();
     atomic_store(&core.on_conflict, Py_NewRef(handler));    /* the one before is kept: a thread may be calling it */
     core.dead = atomic_load(&core.crowded);
-    core.reports_shared = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
     thread_get()->automatic = false;
     atomic_store(&core.started, 1);
@@ -495,13 +494,6 @@ static PyObject *
 api_report_gaps(PyObject *Py_UNUSED(module), PyObject *handler)
 {
     atomic_store(&core.on_gap, Py_NewRef(handler));         /* likewise */
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-api_report_shared(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
-{
-    core.reports_shared = true;
     Py_RETURN_NONE;
 }
 
@@ -642,7 +634,6 @@ static PyMethodDef op_defs[] = {
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
     {"start", api_start, METH_O, "Start tracking; on_conflict is called with each conflict."},
-    {"report_shared", api_report_shared, METH_NOARGS, "Also report ordered uses of a variable by several threads."},
     {"report_gaps", api_report_gaps, METH_O, "Call on_gap(reason, count) when accesses go unchecked from now on."},
     {"hook_may_change", (PyCFunction)(void (*)(void))api_hook_may_change, METH_FASTCALL,
      "Prepare for a function that may replace the hook for deaths of objects."},

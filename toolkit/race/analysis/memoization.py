@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = False) -> bool:
+def repeatable(around: Sequence[ast.AST], *, known: bool = False, by_key_alone: bool = False) -> bool:
     """Return True if the store in the middle of `around` (innermost node first) stores a function of its key.
 
     `known`: the rewriter has found that the value's names are those of the key or of the module.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.conflicts.conflict_context import role_in
@@ -187,31 +186,6 @@ def is_memo(conflict: ConflictContext) -> bool:
             return False
     return _stores_immutable(conflict, acts) and all(
         conflict.sources.memo(side.site) and not side.site.flags & Flag.CONSTANT for side in acts)
-
-
-def made_alike(conflict: ConflictContext, write: ConflictSide) -> bool | None:
-    """Return True if processes with their own copies of the variable would store equal values, None if unknown.
-
-    They would if the write stores a memo, ordered or not: a check guards it, and the value depends only on the key and
-    is immutable or found by its name.
-    """
-    flags = write.site.flags
-    if not flags & Flag.GUARD or flags & (Flag.AUGMENTED | Flag.CONSTANT) or write.number in conflict.changed:
-        return False
-    if not conflict.sources.memo(write.site, by_key_alone=True):
-        return False
-    if conflict.part == "structure":   # the keys differ; a conflict on one key is reported by itself
-        return True
-    stored = conflict.value if write is conflict.second else conflict.present
-    if stored is NO_VALUE:
-        return None
-    return is_plain(stored) or type(stored) in _found_by_name()
-
-
-def _found_by_name() -> set[object]:
-    """Return the types of objects that each process makes or finds by their names: modules, patterns, loggers."""
-    named = (("re", "Pattern"), ("logging", "Logger"))
-    return {type(sys), *(getattr(sys.modules.get(module), name, None) for module, name in named)}
 
 
 def older_than_both(conflict: ConflictContext) -> bool:

@@ -18,15 +18,11 @@ from gilscope.toolkit.race.spool import mark_lost  # now: once the program is ou
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from gilscope.toolkit.race.conflicts.recorder import DescribeThread, RaceKey, Recorder
     from gilscope.toolkit.race.core import Conflict, Core
-
-REPORTS_OF_SHARED_WRITES = 8   # variables that one pair of sites may be reported for as shared
-REPORTS_OF_SHARED = 64     # uses within one task's own threads after which the pair counts as private
-SHARED = "\0shared"       # a key that cannot be the name of a section
 
 
 class ConflictHandler:
@@ -37,11 +33,7 @@ class ConflictHandler:
         folder: The run's spool; exists.
         describe_thread: Returns a thread's name and the stack of its start, innermost first; () for the main one.
         options: `root` (folder that relative paths start from, default: the current one), `target`, `build`, `command`
-            (passed to the report), `sections` (each section records every race again), `shared` (also record variables
-            that several threads use in happens-before order).
-
-    Attributes:
-        root_of: Returns the ancestor of a thread that the main thread started, 0 for the main thread itself.
+            (passed to the report), `sections` (each section records every race again).
     """
 
     def __init__(self, core: Core, folder: str, describe_thread: DescribeThread,
@@ -51,7 +43,6 @@ class ConflictHandler:
         self.describe_thread = describe_thread
         self.options = options or {}
         self.root = str(self.options.get("root") or os.getcwd())
-        self.root_of: Callable[[int], int] = int
         self.section_name: str | None = None
         self._reports: dict[tuple[str | None, int, int], int] = {}
         self._recorder: Recorder | None = None
@@ -88,24 +79,10 @@ class ConflictHandler:
 
     def _receive(self, conflict: Conflict) -> bool:
         first, second = conflict[4][1], conflict[5][1]
-        if conflict[0] == "shared":
-            return self._receive_shared(conflict, (SHARED, min(first, second), max(first, second)))
         pair = (self.section_name, min(first, second), max(first, second))
         reports = self._reports[pair] = self._reports.get(pair, 0) + 1
         enough = self.recorder().record(conflict, self.section_name)
         return reports >= enough and not self.options.get("sections")
-
-    def _receive_shared(self, conflict: Conflict, pair: tuple[str, int, int]) -> bool:
-        """Record variables used by several threads, unless they are private to one task and its worker threads.
-
-        A variable that the main thread made and handed to one thread is private as well.
-        """
-        roots = [self.root_of(side[0]) for side in (conflict[4], conflict[5])]
-        reports = self._reports[pair] = self._reports.get(pair, 0) + 1
-        if roots[0] in {0, roots[1]}:
-            return reports >= REPORTS_OF_SHARED
-        self.recorder().record_shared(conflict)
-        return reports >= REPORTS_OF_SHARED_WRITES
 
     def recorder(self) -> Recorder:
         """Return the recorder, created on the first conflict or gap."""

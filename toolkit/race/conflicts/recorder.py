@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.conflicts import safe_inspection
-from gilscope.toolkit.race.conflicts.benign_patterns import made_alike, older_than_both
+from gilscope.toolkit.race.conflicts.benign_patterns import older_than_both
 from gilscope.toolkit.race.conflicts.classify import classify
 from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide, SiteIndex, follows_act
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
@@ -67,8 +67,6 @@ class Recorder:
         self._pairs: dict[tuple[int, int], RaceKey] = {}   # of site numbers -> the first record
         self._locksets: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
-        # Base and place of each recorded shared write -> whether separate copies would get equal values, None: unknown.
-        self._shared: dict[tuple[str, str, int], bool | None] = {}
         self._used: dict[tuple[str, int], None] = {}
         self._counted: dict[tuple[int, int], int] = {}
         self._spool = Spool(folder, {
@@ -102,24 +100,6 @@ class Recorder:
             return REPORTS_OF_NOTES
         one_variable = part == "cell" or is_module_dict(owner)
         return 1 if one_variable or suppressed else REPORTS_OF_RACES
-
-    def record_shared(self, conflict: Conflict) -> None:
-        """Record that several threads use a variable, once for each writing place and answer of `made_alike`."""
-        _, owner, part, key, raw_first, raw_second, _ = conflict
-        first, second = self._side(raw_first), self._side(raw_second)
-        write, other = (second, first) if second.kind in WRITES else (first, second)
-        frame = _accessing_frame(second.site)
-        name = self._name(part, owner, key, (first.site, second.site), frame)
-        alike = made_alike(self._bare_context(conflict, first, second, frame), write)
-        places = [self._frame((side.site.path, side.site.line, side.site.function)) for side in (write, other)]
-        known = name.base, str(places[0][0]), write.site.line
-        before = self._shared.get(known)
-        if known in self._shared and (before is False or alike in {before, None}):   # once False, always False
-            return
-        self._shared[known] = alike
-        self._spool.write({"t": "shared", "base": name.base, "name": name.name, "write": places[0], "verb": verb(write),
-                           "other": places[1], "other_verb": verb(other), "alike": alike,
-                           "by_program": write.site.path == getattr(sys.modules.get("__main__"), "__file__", None)})
 
     def record_gap(self, reason: str, count: int) -> None:
         """Record that accesses go unchecked."""
@@ -155,20 +135,14 @@ class Recorder:
 
     def _context(self, conflict: Conflict, first: ConflictSide, second: ConflictSide,
                  frame: FrameType | None) -> ConflictContext:
-        owner, part, key = conflict[1:4]
-        return self._bare_context(conflict, first, second, frame)._replace(
-            owner_is_class=safe_inspection.is_class(owner),
-            strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
-            lockset=self._candidate_lockset(part, owner, key, first, second))
-
-    def _bare_context(self, conflict: Conflict, first: ConflictSide, second: ConflictSide,
-                      frame: FrameType | None) -> ConflictContext:
-        """Return the context without the candidate lockset, which accesses in happens-before order must not change."""
         sort, owner, part, key, _, _, value = conflict
         return ConflictContext(
             sort, part, first, second, self._sites, self._sources, changed=self._changed,
             value=value if value is not NO_VALUE else self._stored_name(second, frame),
-            present=_present(part, owner, key, frame))
+            present=_present(part, owner, key, frame),
+            owner_is_class=safe_inspection.is_class(owner),
+            strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
+            lockset=self._candidate_lockset(part, owner, key, first, second))
 
     def _stored_name(self, second: ConflictSide, frame: FrameType | None) -> Any:
         """Return the value of a store whose right side is a bare name, or NO_VALUE."""

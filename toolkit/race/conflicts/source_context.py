@@ -39,7 +39,7 @@ class SourceFiles:
         self._folder = folder      # base of relative paths
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
-        self._memos: dict[tuple[SiteInfo, bool], bool] = {}
+        self._memos: dict[SiteInfo, bool] = {}
 
     def path(self, path: str) -> str:
         """Return the path of a code object as an absolute one, even if the program has changed its folder."""
@@ -178,15 +178,13 @@ class SourceFiles:
         enclosing = next((node for node in self.around(write) if isinstance(node, ast.With)), None)
         return enclosing is not None and read.line < enclosing.lineno
 
-    def memo(self, write: SiteInfo, *, by_key_alone: bool = False) -> bool:
+    def memo(self, write: SiteInfo) -> bool:
         """Return True if any thread would store the same value there; see `analysis.memoization.repeatable`."""
         from gilscope.toolkit.race.analysis.memoization import repeatable
 
-        memo_key = write, by_key_alone
-        if memo_key not in self._memos:
-            self._memos[memo_key] = repeatable(
-                self.around(write), known=bool(write.flags & Flag.MEMO), by_key_alone=by_key_alone)
-        return self._memos[memo_key]
+        if write not in self._memos:
+            self._memos[write] = repeatable(self.around(write), known=bool(write.flags & Flag.MEMO))
+        return self._memos[write]
 
     def made_with_side_effects(self, write: SiteInfo) -> bool:
         """Return True if a function of the same file that makes the stored value also changes something else."""

@@ -19,7 +19,6 @@ from gilscope.toolkit.race.report.model import (
     HeldLock,
     Race,
     RaceReport,
-    SharedVariable,
     Spot,
 )
 from gilscope.toolkit.race.report.records import (
@@ -27,7 +26,6 @@ from gilscope.toolkit.race.report.records import (
     GapRecord,
     ProcessRecord,
     RaceRecord,
-    SharedRecord,
     as_record,
 )
 from gilscope.toolkit.race.report.settings import UNREVIEWED
@@ -55,8 +53,6 @@ class _Gathered:
     unrewritten: dict[str, str] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     gaps: dict[tuple[str, GapReason], int] = field(default_factory=dict)       # counts by process and reason
-    shared: dict[tuple[str, str, int], SharedVariable] = field(default_factory=dict)   # by base and place of the write
-    alike: dict[tuple[str, str, int], bool] = field(default_factory=dict)      # by the same key, if it is known
     processes: int = 0
 
 
@@ -97,7 +93,6 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
         gaps=tuple(CheckGap(process=process, reason=reason, count=count)
                    for (process, reason), count in sorted(gathered.gaps.items())),
         processes=gathered.processes,
-        shared=tuple(gathered.shared[key] for key in sorted(gathered.shared)),
     )
 
 
@@ -114,8 +109,6 @@ def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gather
             case RaceRecord():
                 if section is None or record.section == section:
                     _add_race(gathered, process, record)
-            case SharedRecord():
-                _add_shared(gathered, record)
             case GapRecord():
                 gap = process, record.reason
                 gathered.gaps[gap] = gathered.gaps.get(gap, 0) + record.count
@@ -128,17 +121,6 @@ def _add_race(gathered: _Gathered, process: str, record: RaceRecord) -> None:
     known = gathered.records.get(record.key)
     if known is None or record.severity.rank < known[1].severity.rank:
         gathered.records[record.key] = process, record
-
-
-def _add_shared(gathered: _Gathered, record: SharedRecord) -> None:
-    """Add a variable that threads share; it is alike only if every process that knows says so."""
-    found = SharedVariable(base=record.base, name=record.name, write=_frame(record.write), verb=record.verb,
-                           other=_frame(record.other), other_verb=record.other_verb, by_program=record.by_program)
-    key = (found.base, found.write.path, found.write.line)
-    known = gathered.shared.setdefault(key, found)
-    if record.alike is not None:
-        gathered.alike[key] = gathered.alike.get(key, True) and record.alike
-        gathered.shared[key] = replace(known, alike=gathered.alike[key])
 
 
 def _add_end(gathered: _Gathered, record: FinishRecord) -> None:

@@ -10,7 +10,7 @@ from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.race.report.model import RaceReport
 from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
 
-SCHEMA = "gilscope/race/4"
+SCHEMA = "gilscope/race/5"
 TOOL = "gilscope race"
 
 

@@ -91,23 +91,6 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedVariable:
-    """A variable that one thread writes and another uses, ordered or not; each process would have its own copy.
-
-    If `alike`, the write stores a memo: every process would store an equal value.
-    """
-
-    base: str                      # the variable without key and instance
-    name: str                      # as the source has it; "" if it has no name
-    write: Frame
-    verb: str
-    other: Frame                   # where another thread uses it
-    other_verb: str
-    by_program: bool               # the write is in the file that runs as the program, not in an imported one
-    alike: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckGap:
     """Accesses that went unchecked in a process, so that races may be missing."""
 
@@ -134,7 +117,6 @@ class RaceReport:
     gaps: tuple[CheckGap, ...] = ()
     checked: tuple[str, ...] = ()                    # paths of the files that were checked
     processes: int = 0
-    shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`
 
     @property
     def is_complete(self) -> bool:

@@ -89,20 +89,6 @@ class RaceRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedRecord:
-    """A variable that several threads use."""
-
-    base: str
-    name: str
-    write: FrameRecord
-    verb: str
-    other: FrameRecord
-    other_verb: str
-    alike: bool | None   # None: not known
-    by_program: bool     # the write is in the file that runs as the program, not in an imported one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GapRecord:
     """Accesses that went unchecked."""
 
@@ -120,9 +106,9 @@ class FinishRecord:
     unrewritten: tuple[tuple[str, str], ...]       # path of a module that ran unchecked, and why
 
 
-ProcessRecords = ProcessRecord | RaceRecord | SharedRecord | GapRecord | FinishRecord
+ProcessRecords = ProcessRecord | RaceRecord | GapRecord | FinishRecord
 _KINDS: dict[object, type[ProcessRecords]] = {
-    "process": ProcessRecord, "race": RaceRecord, "shared": SharedRecord, "gap": GapRecord, "finish": FinishRecord}
+    "process": ProcessRecord, "race": RaceRecord, "gap": GapRecord, "finish": FinishRecord}
 
 
 def as_record(value: object) -> ProcessRecords | None:

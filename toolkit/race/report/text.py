@@ -62,8 +62,6 @@ def render(
         blocks += ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
     else:
         blocks += _blocks(by_variable(races), report.root, paint, MOST_LINES - len(remarks))
-    if shared := list(_shared(report)):
-        blocks.append("\n".join(shared))
     if remarks:
         blocks.append("\n".join(remarks))
     return without_commands("\n\n".join(blocks))
@@ -316,15 +314,6 @@ def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
     while stack and stack[-1].path.endswith("threading.py") and stack[-1].function.startswith("Thread."):
         stack = stack[:-1]
     return stack
-
-
-def _shared(report: RaceReport) -> Iterator[str]:
-    if report.shared:
-        yield "Shared by threads (ordered or not). Each process and subinterpreter would have its own copy"
-    for each in report.shared:
-        yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
-               f"{each.other_verb} at {at(each.other, report.root)}"
-               + "; a memo: each would make the same" * each.alike)
 
 
 def _remarks(report: RaceReport) -> Iterator[str]:

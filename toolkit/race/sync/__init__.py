@@ -70,11 +70,6 @@ def threads_seen() -> int:
     return 1 if _installed is None else _installed.seen
 
 
-def root_of(uid: int) -> int:
-    """Return the ancestor of thread `uid` that the main thread started, 0 for the main thread itself."""
-    return uid if _installed is None else _installed.root(uid)
-
-
 def patches(layer: SyncLayer, threads: ThreadTracker) -> dict[str, Callable[[Any], None]]:
     """Return the patch of each module; the code of a patch is imported with the module."""
 

@@ -82,28 +82,28 @@ class ExecutorPatches:
                              **_named: Any) -> None:
         """Store the submitter's clock and stack with the work item."""
         lines = self._threads.lines() if self._left > 0 else ()
-        self._submitted.set(item, (self._core.snapshot(), lines, self._core.thread_uid()))
+        self._submitted.set(item, (self._core.snapshot(), lines))
 
     def before_task(self, item: object, *_context: Any) -> tuple[int, WorkerChain | None]:
         """Add the edge from submit() to the task, and track the task."""
         level = self._layer.unmute()
-        clock, lines, parent = self._submitted.get(item) or (None, (), 0)
+        clock, lines = self._submitted.get(item) or (None, ())
         begun = self._begun.get(get_ident(), OWN_THREADS_PER_WORKER)
         chain = None
         if clock is not None and begun < OWN_THREADS_PER_WORKER and self._left > 0:
             self._begun[get_ident()] = begun + 1
             self._left -= 1
-            chain = self._begin(clock, lines, begun + 1, parent)
+            chain = self._begin(clock, lines, begun + 1)
         elif clock is not None:
             self._core.join(clock)
         self._layer.pause()
         return level, chain
 
-    def _begin(self, clock: object, lines: Any, number: int, parent: int) -> WorkerChain:
+    def _begin(self, clock: object, lines: Any, number: int) -> WorkerChain:
         worker = self._core.snapshot()      # including its initializer
         uid = self._core.thread_begin(None, clock)
         self._core.join(worker)
-        self._threads.remember_task(uid, number, lines, parent)
+        self._threads.remember_task(uid, number, lines)
         return self._threads.chains.setdefault(get_ident(), WorkerChain())
 
     def after_task(self, state: tuple[int, WorkerChain | None], *_arguments: Any) -> None:

@@ -27,13 +27,12 @@ OURS = __file__.rpartition("sync")[0]
 class ThreadOrigin:
     """Name and start of a thread, for reports."""
 
-    __slots__ = ("lines", "name", "parent", "thread")
+    __slots__ = ("lines", "name", "thread")
 
-    def __init__(self, thread: Any, name: str, lines: tuple[Line, ...], parent: int = 0) -> None:
+    def __init__(self, thread: Any, name: str, lines: tuple[Line, ...]) -> None:
         self.thread: Callable[[], Any] = (lambda: None) if thread is None else ref(thread)
         self.name = name
         self.lines = lines
-        self.parent = parent     # uid of the thread that started it, or submitted the task
 
     def current_name(self) -> str:
         """Return the present name of the thread, or its last one."""
@@ -47,8 +46,8 @@ class ThreadTracker:
     def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
         self._core = layer.core
-        # id(Thread) -> clock, stack and uid of the thread that calls start()
-        self._starting: dict[int, tuple[object, tuple[Line, ...], int]] = {}
+        # id(Thread) -> clock and stack of the thread that calls start()
+        self._starting: dict[int, tuple[object, tuple[Line, ...]]] = {}
         self._newborn: dict[int, object] = {}     # ident -> the event that is set when the thread has started
         self._last_clocks = ObjectStates()            # Thread -> its final clock
         self._gone = EndedThreads()
@@ -68,25 +67,19 @@ class ThreadTracker:
             return f"thread {uid}", ()
         return started.current_name(), tuple((code.co_filename, line, code.co_qualname) for code, line in started.lines)
 
-    def root(self, uid: int) -> int:
-        """Return the ancestor of thread `uid` that the main thread started, 0 for the main thread itself."""
-        while (started := self._known.get(uid)) is not None and started.parent:
-            uid = started.parent
-        return uid
-
     def _remember(self, uid: int, started: ThreadOrigin) -> None:
         self.seen += 1
         self._known[uid] = started
         while len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
 
-    def remember_task(self, uid: int, number: int, lines: tuple[Line, ...], parent: int) -> None:
+    def remember_task(self, uid: int, number: int, lines: tuple[Line, ...]) -> None:
         """Remember a task that is a thread of its own, with its worker's name and the stack of its submission.
 
         The task comes first in the name: two tasks of one worker may race, and the worker is only where they ran.
         """
         worker = getattr(vars(sys.modules["threading"])["_active"].get(get_ident()), "_name", "?")
-        self._remember(uid, ThreadOrigin(None, f"task {number} of worker {worker}", lines, parent))
+        self._remember(uid, ThreadOrigin(None, f"task {number} of worker {worker}", lines))
 
     def order_after_tasks(self) -> None:
         """Add the edges from the worker's earlier tasks to this one."""
@@ -138,7 +131,7 @@ class ThreadTracker:
     def before_start(self, thread: Any) -> int:
         """Store the starter's clock for the thread; runs in muted threads as well, as executors start their workers."""
         level = self._core.mute()
-        self._starting[id(thread)] = self._core.snapshot(), self.lines(), self._core.thread_uid()
+        self._starting[id(thread)] = self._core.snapshot(), self.lines()
         return level
 
     def after_start(self, level: int, _result: object, thread: Any) -> None:
@@ -152,8 +145,8 @@ class ThreadTracker:
 
     def begin(self, thread: Any) -> None:
         """Begin the new thread, with the edge from its start."""
-        clock, lines, parent = self._starting.pop(id(thread), (None, (), 0))
-        started = ThreadOrigin(thread, str(thread._name), lines, parent)
+        clock, lines = self._starting.pop(id(thread), (None, ()))
+        started = ThreadOrigin(thread, str(thread._name), lines)
         self._remember(self._core.thread_begin(thread, clock), started)
         if self._layer.overlap > 0:
             self._newborn[get_ident()] = thread._started
@@ -213,11 +206,11 @@ class ThreadTracker:
 
     def wrap_target(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return `function` as the target of a raw thread, with the edge from its start."""
-        clock, lines, parent = self._core.snapshot(), self.lines(), self._core.thread_uid()
+        clock, lines = self._core.snapshot(), self.lines()
         name = f"thread of {getattr(function, '__qualname__', None) or type(function).__qualname__}"
 
         def begin(*_arguments: Any, **_named: Any) -> None:
-            self._remember(self._core.thread_begin(None, clock), ThreadOrigin(None, name, lines, parent))
+            self._remember(self._core.thread_begin(None, clock), ThreadOrigin(None, name, lines))
             self._layer.pause()
 
         def end(*_arguments: Any, **_named: Any) -> None:

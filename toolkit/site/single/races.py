@@ -46,7 +46,6 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
     return {
         "title": f"{found} in {report['target']}", "circumstances": _circumstances(report), **groups,
         "complete": not limits,
-        "shared": list(report.get("shared", ())),
         "remarks": [*report["unexplained_suppressions"], *report["unused_suppressions"],
                     *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"]),
                     *limits],

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STORED = frozenset({"get", "items", "setdefault", "values"})   # methods that return what a container holds
 MUTABLE = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp | ast.Call   # new objects
 FOR_THREADS = "threading.local"
+STATEFUL = frozenset({"itertools", "multiprocessing", "queue", "threading"})   # modules whose objects have no copies
 CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})   # two objects may have had one address
 
 
@@ -67,10 +68,13 @@ class StateChange:
         value = getattr(self.statement, "value", None)
         if value is None or isinstance(value, ast.Constant) or self.variable in self.reader.variables_in(value):
             return False
+        if any(self.reader.source.called(each).partition(".")[0] in STATEFUL for each in ast.walk(value)
+               if isinstance(each, ast.Call)):
+            return False
         here = set(ast.walk(self.statement))
         asked = any(each.lineno <= self.line and each not in here and self.reader.variable(each) == self.variable
                     for each in self.reader.expressions())
-        return asked and repeatable(self.around, known=False, by_key_alone=True)
+        return asked and repeatable(self.around, by_key_alone=True)
 
 
 def shared_state(ran: Iterable[ThreadedFunction], shown: ProjectPaths) -> SharedState:

@@ -82,36 +82,11 @@ take_ownership(Touch *touch)
     }
 }
 
-/* Return the first access of another thread that makes this location shared, whether ordered or not.  */
-static void
-against_others(Touch *touch, const Cell *cell)
-{
-    int slot = touch->thread->slot;
-    Extra *extra = cell_extra(cell);
-    Access other = {cell->write, cell->write_where};
-    for (int i = 0; extra != NULL && i < extra->writes.n && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot); i++) {
-        other = extra->writes.items[i];
-    }
-    if (is_write(touch->kind) && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot)) {
-        other = (Access){cell->read, cell->read_where};
-        for (int i = 0; extra != NULL && i < extra->readers.n && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot);
-             i++) {
-            other = extra->readers.items[i];
-        }
-    }
-    if (other.epoch != 0 && EPOCH_SLOT(other.epoch) != slot) {
-        shared_add(touch, other, touch_access(touch));
-    }
-}
-
 /* The caller holds the record's lock, and needs no Python from here on.  */
 static void
 perform(Touch *touch, Cell *cell, const Closed *closed)
 {
     Thread *thread = touch->thread;
-    if (unlikely(core.reports_shared) && touch->record->owner == SHARED) {
-        against_others(touch, cell);
-    }
     bool begins = opens(touch) || (touch->options & UPDATE && !(touch->options & QUIET));
     if (begins && touch->record->owner == SHARED) {
         failed_check(touch, cell);
@@ -343,7 +318,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (!fresh) {
         Closed closed;
         closed.n = 0;
-        if (!(options & LOOK || kind == SIZE) || (shared && (opens(&touch) || core.reports_shared))) {
+        if (!(options & LOOK || kind == SIZE) || (shared && opens(&touch))) {
             touch.where = where_now(thread, site, kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {

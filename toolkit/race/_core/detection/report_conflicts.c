@@ -5,13 +5,11 @@ typedef struct {
     uint64_t key;           /* owned; 0: that of the operation */
     bool span;              /* False: an order conflict */
     bool first_spans;       /* the first side has the span */
-    bool shared;            /* a use by several threads, ordered or not */
 } Found;
 
 #define MOST_FOUND 6
 
 typedef struct { uint64_t key; uint32_t count; bool told; } Pair;
-#define PAIR_SHARED (UINT64_C(1) << 62)     /* numbers of sites are smaller than 2^30 */
 static Pair *pairs;
 static uint32_t pairs_mask, n_pairs;
 static Spin pairs_spin;
@@ -67,8 +65,7 @@ pair_key(const Found *found)
 {
     uint64_t a = (uint32_t)where_at(found->first.where)->site, b = (uint32_t)where_at(found->second.where)->site;
     uint64_t low = a < b ? a : b, high = a < b ? b : a;
-    return (low << 32 | high << 1 | found->span) + (UINT64_C(1) << 63)     /* never 0 */
-        + (found->shared ? PAIR_SHARED : 0);
+    return (low << 32 | high << 1 | found->span) + (UINT64_C(1) << 63);     /* never 0 */
 }
 
 /* Count this conflict; return true if the handler wants no more reports of the pair.  */
@@ -210,7 +207,7 @@ tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObjec
     PyObject *error = PyErr_GetRaisedException();
     thread->busy++;
     PyObject *conflict = Py_BuildValue(
-        "(sOsNNNO)", found->shared ? "shared" : found->span ? "span" : "order", owner, key_part(word), key_object(word, key),
+        "(sOsNNNO)", found->span ? "span" : "order", owner, key_part(word), key_object(word, key),
         raw_access(found->first, found->span && found->first_spans),
         raw_access(found->second, found->span && !found->first_spans), value != NULL ? value : core.no_value);
     bool enough = hear(conflict);

@@ -82,15 +82,6 @@ found_add(Touch *touch, bool span, bool first_spans, Access first, Access second
     }
 }
 
-/* Add a use by several threads, one of which writes.  */
-static void
-shared_add(Touch *touch, Access first, Access second)
-{
-    if (touch->n_found < MOST_FOUND && first.where != 0 && second.where != 0) {
-        touch->found[touch->n_found++] = (Found){.first = first, .second = second, .shared = true};
-    }
-}
-
 static inline Access
 touch_access(const Touch *touch)
 {

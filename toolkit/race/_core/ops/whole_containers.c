@@ -361,9 +361,6 @@ op_advance(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     if (thread != NULL && yields_once(args[0])) {
         note(thread, args[0], key_word(KEY_ITERATOR), WRITE, last_site(args, n), 0, NULL, NULL);
     }
-    else if (unlikely(core.reports_shared) && thread != NULL && strcmp(Py_TYPE(args[0])->tp_name, "itertools.count") == 0) {
-        note(thread, args[0], key_word(KEY_ITERATOR), ATOMIC, last_site(args, n), 0, NULL, NULL);
-    }
     return Py_NewRef(args[0]);
 }
 
