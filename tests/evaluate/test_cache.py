@@ -11,7 +11,14 @@ from gilscope.toolkit.evaluate import cache as kept_module
 from gilscope.toolkit.evaluate.cache import FRESH_SECONDS, EvaluationCache, why_provisional
 from gilscope.toolkit.evaluate.pipeline import STEPS, Tests
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
-from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    Binding,
+    ExtensionModule,
+    ExtensionSource,
+    OwnBuild,
+    OwnExtensions,
+    Remark,
+)
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
@@ -19,6 +26,7 @@ from gilscope.toolkit.evaluate.sections import (
     Forced,
     InterpretersCrashed,
     Missing,
+    Place,
     Sections,
     WorkloadFailure,
 )
@@ -61,6 +69,13 @@ def test_part_comes_back_as_it_was(kept):
     assert part.made > 0
 
 
+OWN = OwnExtensions(
+    modules=(ExtensionModule(name="app._fast", binding=Binding.C_API, backend="setuptools", file="setup.py", line=3),),
+    sources=(ExtensionSource(file="fast.c", language="C", binding=Binding.C_API, defines=True, line=9, declared=False,
+                             declare="a slot", remarks=(Remark(line=2, concern="state", what="static int n"),)),),
+    unsure=("?",), limited=(Place(file="setup.py", line=4),), read_for="3.14t")
+
+
 def steps_of(found):
     """Return the results of the steps that an evaluation is made from; of some builds, everything is missing."""
     reports = {each.build.label: each.readiness for each in found.builds}
@@ -72,6 +87,7 @@ def steps_of(found):
               ("subinterpreters", "3.14"): OtherModel(measured=NO_TIME, failure="crash")}
     return {
         "packages": reports, "interpreters": reports,
+        "sources": OWN,
         "extensions": {"3.14t": OwnBuild(build="3.14t", report=reports["3.14t"])},
         "trial": {"a": InterpretersCrashed(reason="crash"),
                     **{each.build.label: each.trial for each in found.interpreters}},
@@ -283,6 +299,17 @@ def test_digest_depends_on_names_contents_and_order_of_nothing(root):
     assert digest(first) == digest(dict(reversed(first.items())))
     assert digest(first) != digest(first, "more")
     assert digest({"a": "1"}) != digest({"b": "1"})
+
+
+def test_file_is_read_once_while_it_stays_as_it_is(root):
+    known = {}
+    first = sums(root, known=known)
+    path = root / "app.py"
+    status, summed = known[path]
+    known[path] = status, "read before"
+    assert sums(root, known=known)["app.py"] == "read before"
+    path.write_text(path.read_text() + "\n")
+    assert sums(root, known=known)["app.py"] not in {"read before", first["app.py"], summed}
 
 
 def test_large_file_and_link_are_known_without_being_read(root):

@@ -516,6 +516,35 @@ def test_looking_builds_the_project_for_its_own_modules_alone(again, folder, ste
     assert ("run_sites" in asked) is built
 
 
+@pytest.fixture
+def sources_read(folder, monkeypatch):
+    """Give a project an extension module, and return what is appended to each time its sources are read."""
+    (folder / "setup.py").write_text("from setuptools import Extension, setup\n"
+                                     "setup(ext_modules=[Extension('app._fast', ['fast.c'])])\n")
+    (folder / "fast.c").write_text("")
+    read, found = [], pipeline.find_extensions
+    monkeypatch.setattr(pipeline, "find_extensions", lambda *words, **named: read.append(1) or found(*words, **named))
+    return read
+
+
+def test_sources_are_read_in_a_step_of_their_own_and_once(again, sources_read):
+    assert any(line.startswith("3/8 the sources of its own extension modules") for line in again()[2])
+    found, _, said = again()
+    assert sources_read == [1]
+    assert [each.file for each in found.extensions.sources] == ["fast.c"]
+    assert ("3/8 the sources of its own extension modules: nothing has changed since it was measured; next: the "
+            "project's own extension modules") in said
+
+
+def test_sources_are_not_read_to_explain_a_package_or_when_no_time_is_left(again, sources_read):
+    again(look="lxml")
+    found, _, _ = again(budget=0.0)
+    assert sources_read == []
+    assert (found.extensions.sources, found.extensions.cut.cause) == ((), Cause.TIME)
+    assert again(look="app._fast")[0].extensions.sources
+    assert sources_read == [1]
+
+
 def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder, monkeypatch):
     seen = []
     out = (LeftOut(file="tests/test_x.py", why="no"),)

@@ -87,6 +87,7 @@ class EvaluationCache:
         before = {*state.ignored} if state else set()
         written = {str(path.resolve().relative_to(root)) for path in outputs if path.resolve().is_relative_to(root)}
         self._ignored = before | written
+        self._read: dict[Path, tuple[str, str]] = {}   # files that this call has read once
         self._before = self._sums()
         self._others += variables(root, self._before, os.environ)
         self._made: dict[str, tuple[str, ...]] = {}   # keys of the parts of this call, with what each depends on
@@ -141,7 +142,7 @@ class EvaluationCache:
 
     def _sums(self) -> dict[str, str]:
         cached = cache_dir()   # a user may have it inside the project's folder
-        return {name: summed for name, summed in sums(self._root).items()
+        return {name: summed for name, summed in sums(self._root, known=self._read).items()
                 if not (self._root / name).is_relative_to(cached)}
 
     def stamp(self) -> str:

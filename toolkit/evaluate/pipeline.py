@@ -1,8 +1,9 @@
 """Evaluate a project: run the steps in order, within the budget, and put what they measured together.
 
-The order is: packages and what they do in subinterpreters, own extension modules, the project in an interpreter, tests,
-races, cost and gain, and then the probes that run something of their own.  The tests come before what follows because
-files that cannot be collected are left out from then on.  A step that cannot be made leaves its reason (`Missing`).
+The order is: packages and what they do in subinterpreters, sources and builds of own extension modules, the project in
+an interpreter, tests, races, cost and gain, and then the probes that run something of their own.  The tests come before
+what follows because files that cannot be collected are left out from then on.  A step that cannot be made leaves its
+reason (`Missing`).
 
 `steps.py` reuses what an earlier call has measured, `run_sites.py` prepares the places where the project's code runs,
 `project_requirements.py` says what is installed, and `verdict.py` draws the conclusions.
@@ -32,8 +33,8 @@ from gilscope.toolkit.evaluate.probes.probe import Probe, ProbeContext
 from gilscope.toolkit.evaluate.project.ci_and_classifiers import upkeep
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostAndGainMeasurer, CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
-from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions, named_extensions
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
 from gilscope.toolkit.evaluate.project.interpreter_trial import LIMIT as TRIAL_LIMIT
 from gilscope.toolkit.evaluate.project.interpreter_trial import modules_inside, try_interpreters
@@ -79,12 +80,13 @@ SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all b
 SHARE_FOR_TRIAL = 0.15   # of what is left, for the project in an interpreter, on each build
 SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versions are not installed in its time
 NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
+OF_EXTENSIONS = {"sources", "extensions"}   # the steps of a project that has some
 INSTALLED = ("sdists", "extras", "offline")   # options that decide what is installed
 # The steps of an evaluation, in their order.
 STEPS = {
     "packages": EvaluationStep("what the packages do without the GIL", Reports, INSTALLED),
     "interpreters": EvaluationStep("what they do in subinterpreters", Reports, INSTALLED),
-    # If there are any.
+    "sources": EvaluationStep("the sources of its own extension modules", OwnExtensions, ()),
     "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild], INSTALLED),
     "trial": EvaluationStep("the project in a subinterpreter", Trials, (*INSTALLED, "called")),
     "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]], INSTALLED),
@@ -99,6 +101,7 @@ class Measurements:
     project: Project                 # without the tests that cannot be collected
     reports: Reports                 # of the packages, on the builds without a GIL
     inside: Reports                  # of the packages in subinterpreters, on their counterparts
+    extensions: OwnExtensions        # with their sources
     own: Mapping[str, OwnBuild]
     tests: Tests
     lacking: Mapping[str, tuple[str, ...]]   # by build, the packages that could not be installed for running
@@ -134,7 +137,7 @@ class Evaluator:
         refuse_lone_options(request)
         if request.workload is not None:
             refuse_misnamed(request.workload, project, request.payloads)
-        self._extensions = find_extensions(project.root, next(iter(self._builds), None))
+        self._extensions = named_extensions(project.root)   # their sources are read in a step of its own
         self._probes = tuple(probe for probe in probes if probe.asked(request, self._extensions))
         project = without_measuring(project, request.workload, builds=self._extensions.any)
         self._project = with_built(project, (each.name for each in self._extensions.modules))
@@ -163,6 +166,7 @@ class Evaluator:
             self._say(line)
         reports, inside = self._packages()
         once = self._steps.once
+        extensions = self._read_sources()
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
             prepared = cache(lambda: self._prepared(Path(folder)))   # only if a step runs anything there
 
@@ -182,7 +186,8 @@ class Evaluator:
                             enough=lambda before: before.budget >= self._request.budget)
             sections = self._probed(project, run_sites, tests, own)
         return self._evaluation(Measurements(
-            project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
+            project=project, reports=reports, inside=inside, extensions=extensions, own=own, tests=tests,
+            lacking=lacking, compared=compared,
             races=races, trials=trials, sections=sections))
 
     def explain(self, name: str) -> Evaluation:
@@ -200,19 +205,21 @@ class Evaluator:
         tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
         project, comparable = self._without_uncollected(tests)
         compared = earlier("speed", str(comparable.tests))
+        known = any(isinstance(each, BuildReport) and each.knows(name)
+                    for each in (*reports.values(), *inside.values()))
+        extensions = self._extensions if known else self._read_sources()
         own = earlier("extensions") if self._extensions.any else {}
         if own is None:
-            known = any(isinstance(each, BuildReport) and each.knows(name)
-                        for each in (*reports.values(), *inside.values()))
             own = {} if known else self._built()
         return self._evaluation(Measurements(
-            project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking,
+            project=project, reports=reports, inside=inside, extensions=extensions, own=own, tests=tests,
+            lacking=lacking,
             compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, models_compared=False,
                                                sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
 
     def _steps_to_make(self) -> dict[str, EvaluationStep]:
         """Return the steps by their names, in their order."""
-        steps = {key: step for key, step in STEPS.items() if key != "extensions" or self._extensions.any}
+        steps = {key: step for key, step in STEPS.items() if key not in OF_EXTENSIONS or self._extensions.any}
         own = {probe.code: EvaluationStep(probe.name, probe.section | Missing, (*INSTALLED, *probe.depends))
                for probe in self._probes if probe.run}
         return steps | own
@@ -278,6 +285,15 @@ class Evaluator:
         if not self._preparer.needed:
             return PreparedSites.missing(builds, NO_TESTS)
         return PreparedSites.missing(builds, NO_TIME) if self._left() <= 0 else self._preparer.prepare(folder, builds)
+
+    def _read_sources(self) -> OwnExtensions:
+        """Return the project's own extension modules with their sources."""
+        def read() -> OwnExtensions:
+            if self._left() <= 0:
+                return replace(self._extensions, cut=NO_TIME)
+            return find_extensions(self._project.root, next(iter(self._builds), None), left=self._left)
+
+        return self._steps.once("sources", read) if self._extensions.any else self._extensions
 
     def _own(self, prepared: Callable[[], PreparedSites]) -> dict[str, OwnBuild]:
         """Return the evidence about the project's own extension modules on each build."""
@@ -371,7 +387,7 @@ class Evaluator:
             builds=tuple(self._on_build(build, measured) for build in self._builds),
             interpreters=tuple(_interpreters(counterpart, measured) for counterpart in self._counterparts),
             processes=tuple(_processes(self._counterparts, measured.compared)),
-            races=measured.races, extensions=self._extensions, sections=measured.sections,
+            races=measured.races, extensions=measured.extensions, sections=measured.sections,
             needed=needed_to_run(project) if any(measured.lacking.values()) else frozenset(), seconds=seconds,
             development=self._requirements.development(measured.lacking), upkeep=upkeep(project.root),
             request=self._request, kept=tuple(reused), kept_since=min(reused.values(), default=None),

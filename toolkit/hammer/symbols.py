@@ -14,6 +14,8 @@ from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.processes.supervised import run
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -63,11 +65,10 @@ def readable(names: Sequence[str]) -> tuple[str, ...]:
     if not any(name.startswith("_Z") for name in names) or (program := shutil.which("c++filt")) is None:
         return tuple(names)
     try:
-        ended = subprocess.run([program, "-p", *names], capture_output=True, text=True, timeout=DEMANGLE_SECONDS,
-                               check=True)
+        ended = run([program, "-p", *names], timeout=DEMANGLE_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return tuple(names)
-    found = ended.stdout.splitlines()
+    found = ended.stdout.splitlines() if ended.returncode == 0 else []
     return tuple(map(_without_arguments, found)) if len(found) == len(names) else tuple(names)
 
 

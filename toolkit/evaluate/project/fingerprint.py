@@ -33,11 +33,20 @@ _HARMLESS = re.compile(r"_|OLDPWD|PWD|SHLVL|COLUMNS|LINES|TERM\w*|COLORTERM|NO_C
                        r"PYTEST_CURRENT_TEST|GILSCOPE_\w+")
 
 
-def sums(root: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
-    """Return a hash of each file below `root`, or of the named ones, by relative path; missing files have none."""
+def sums(
+    root: Path, files: Iterable[Path] | None = None, known: dict[Path, tuple[str, str]] | None = None,
+) -> dict[str, str]:
+    """Return a hash of each file below `root`, or of the named ones, by relative path; missing files have none.
+
+    Args:
+        root: The project's folder.
+        files: Files below it; None: all.
+        known: The status and the hash of files that were read before, which are not read again; it is brought up to
+            date.
+    """
     found = {}
     for path in _files(root) if files is None else files:
-        if (summed := _sum(path)) is not None:
+        if (summed := _sum(path, {} if known is None else known)) is not None:
             found[str(path.relative_to(root))] = summed
     return found
 
@@ -86,13 +95,18 @@ def _is_made(folder: Path, name: str) -> bool:
             or (folder / name / "pyvenv.cfg").exists())
 
 
-def _sum(path: Path) -> str | None:
+def _sum(path: Path, known: dict[Path, tuple[str, str]]) -> str | None:
     try:
         status = path.lstat()
+        # A change that leaves the status as it was would take a program that resets the clock.
+        stamp = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+        if path in known and known[path][0] == stamp:
+            return known[path][1]
         if path.is_symlink():
             return f"-> {os.readlink(path)}"  # noqa: PTH115 - as it is written
         if not path.is_file() or status.st_size > MOST_READ:
             return f"{status.st_size} {status.st_mtime_ns}"
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        known[path] = stamp, hashlib.sha256(path.read_bytes()).hexdigest()
+        return known[path][1]
     except OSError:
         return None

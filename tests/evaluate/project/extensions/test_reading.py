@@ -57,6 +57,13 @@ def test_what_cannot_be_preprocessed_is_read_whole(build):
 
 
 @NEEDS_COMPILER
+def test_nothing_is_preprocessed_once_no_time_is_left(build):
+    text = "#if 0\nint a;\n#endif\n"
+    assert "int" not in active_texts({"a.c": text}, build.executable)["a.c"]
+    assert active_texts({"a.c": text}, build.executable, left=lambda: 0.0) == {}
+
+
+@NEEDS_COMPILER
 def test_places_of_what_is_not_compiled_are_no_places(build, tmp_path):
     pytest.importorskip("tree_sitter")
     (tmp_path / "setup.py").write_text(SETUP.format("a.c"))

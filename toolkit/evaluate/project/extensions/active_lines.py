@@ -11,13 +11,17 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.children.at_once import at_once
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 MOST_SECONDS = 20.0          # for one source
 SOURCES, PLUS = (".c", ".cc", ".cpp", ".cxx"), (".cc", ".cpp", ".cxx")
@@ -31,7 +35,7 @@ _ASK = "import json, sysconfig; print(json.dumps([sysconfig.get_path('include'),
 
 def active_texts(
     sources: Mapping[str, str], executable: str, flags: Mapping[str, Collection[tuple[str, ...]]] | None = None,
-    compiled: Collection[str] = (),
+    compiled: Collection[str] = (), left: Callable[[], float] = lambda: inf,
 ) -> dict[str, str]:
     """Return the sources with blank lines in place of what the compiler of a build leaves out.
 
@@ -40,6 +44,7 @@ def active_texts(
         executable: The build's Python.
         flags: What the project gives the preprocessor for a source, once for each module that is made of it.
         compiled: The sources that the modules are made of, if all are known: others count only if these include them.
+        left: Returns the seconds that are left; after these nothing more is preprocessed.
 
     Returns:
         Text by file, with the same lines; files that cannot be preprocessed are absent, and, unless
@@ -59,14 +64,13 @@ def active_texts(
         folders = dict.fromkeys(["", *(name.rpartition("/")[0] for name in names if not name.endswith(SOURCES))])
         # After the system's: a project may carry a <stdint.h> for other compilers.
         places = [f"-I{include}", *(part for folder in folders for part in ("-idirafter", str(root / folder)))]
-        seen: set[tuple[int, int]] = set()
-        every = bool(compiled)   # each of them could be preprocessed
-        for name in names:
-            if name in compiled if compiled else name.endswith(SOURCES):
-                for given in (flags or {}).get(name) or [()]:
-                    marks = _marks_of([*compiler, "-E", "-P", "-w", "-DNDEBUG", *given, *places, "-x",
-                                       "c++" if name.endswith(PLUS) else "c", str(root / name)])
-                    every, seen = every and bool(marks), seen | marks
+        commands = [[*compiler, "-E", "-P", "-w", "-DNDEBUG", *given, *places, "-x",
+                     "c++" if name.endswith(PLUS) else "c", str(root / name)]
+                    for name in names if (name in compiled if compiled else name.endswith(SOURCES))
+                    for given in (flags or {}).get(name) or [()]]
+        marks = at_once(lambda command: _marks_of(command, left()), commands, usable_cores())
+    seen = set().union(*marks)
+    every = bool(compiled) and all(marks)   # each of them could be preprocessed
     return {name: _active(sources[name], {line for file, line in seen if file == number})
             for number, name in enumerate(names) if (number, 0) in seen or every}
 
@@ -74,9 +78,7 @@ def active_texts(
 def _compiler_of(executable: str) -> tuple[str, list[str]] | None:
     """Return the folder of a build's headers and its compiler; None if one of them is missing."""
     try:
-        told = subprocess.run([executable, "-I", "-c", _ASK], capture_output=True, text=True, timeout=MOST_SECONDS,
-                              check=True)
-        include, named = json.loads(told.stdout)
+        include, named = json.loads(run([executable, "-I", "-c", _ASK], timeout=MOST_SECONDS).stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     words = shlex.split(named or "")[:1]
@@ -86,11 +88,12 @@ def _compiler_of(executable: str) -> tuple[str, list[str]] | None:
     return include, [found]
 
 
-def _marks_of(command: Sequence[str]) -> set[tuple[int, int]]:
-    """Return the marks in what the preprocessor leaves; none if it fails."""
+def _marks_of(command: Sequence[str], left: float) -> set[tuple[int, int]]:
+    """Return the marks in what the preprocessor leaves; none if it fails, or no time is left."""
+    if left <= 0:
+        return set()
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=MOST_SECONDS,
-                               check=False)
+        ended = run(command, timeout=min(MOST_SECONDS, left))
     except (OSError, subprocess.SubprocessError):
         return set()
     return {(int(file), int(line)) for file, line in _MARK.findall(ended.stdout)} if not ended.returncode else set()

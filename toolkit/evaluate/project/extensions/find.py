@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.project.extensions import c_source, cython_source, rust_source
@@ -27,9 +28,10 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 )
 from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles, is_vendored
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, code_of_python, code_of_rust
+from gilscope.toolkit.evaluate.sections import NO_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.model import Build
@@ -50,21 +52,30 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _CONFIGURATION = ("setup.py", "pyproject.toml", "meson.build", "setup.cfg", "CMakeLists.txt")
 
 
-def find_extensions(root: Path, build: Build | None = None) -> OwnExtensions:
+def named_extensions(root: Path) -> OwnExtensions:
+    """Return the extension modules that the build configuration of the project in `root` names, without sources."""
+    modules, unsure = named_modules(ProjectFiles(root))
+    return OwnExtensions(modules=tuple(dict.fromkeys(modules)), unsure=tuple(unsure))
+
+
+def find_extensions(
+    root: Path, build: Build | None = None, *, left: Callable[[], float] = lambda: inf,
+) -> OwnExtensions:
     """Return the extension modules that the files of the project in `root` describe.
 
-    C code is read as the compiler of `build` sees it; with None, or without a compiler, all branches of `#if` count.
+    C code is read as the compiler of `build` sees it; with None, without a compiler, or once no seconds are `left`, all
+    branches of `#if` count.
     """
     files = ProjectFiles(root)
     modules, unsure = named_modules(files)
     if not (modules or unsure):
         return OwnExtensions()
     wanted = list(_sources(files, modules))
-    reader = _Reader(files, modules, wanted[:MOST_SOURCES], build)
+    reader = _Reader(files, modules, wanted[:MOST_SOURCES], build, left)
     sources = tuple(each for file in wanted[:MOST_SOURCES] if (each := reader.source(file)))
     return OwnExtensions(modules=tuple(dict.fromkeys(modules)), sources=sources, unsure=tuple(unsure),
                          left_out=max(0, len(wanted) - MOST_SOURCES), limited=tuple(limited_places(files)),
-                         read_for=reader.read_for)
+                         read_for=reader.read_for, cut=NO_TIME if left() <= 0 else None)
 
 
 def _sources(files: ProjectFiles, modules: Iterable[ExtensionModule]) -> Iterator[str]:
@@ -115,10 +126,11 @@ class _Reader:
     """Reads the sources of a project whose configuration has been read."""
 
     def __init__(self, files: ProjectFiles, modules: Iterable[ExtensionModule], wanted: Sequence[str],
-                 build: Build | None) -> None:
+                 build: Build | None, left: Callable[[], float]) -> None:
         self._files = files
         self._wanted = wanted
         self._build = build
+        self._left = left
         self._modules = tuple(modules)
         self.read_for = ""   # the label of `build`, once a source was read as its compiler sees it
         self._flags: dict[str, set[tuple[str, ...]]] = {}
@@ -174,7 +186,8 @@ class _Reader:
         # A header belongs to C++ if nothing else includes it.
         plus = not any(file.endswith(_C) for file in texts) and any(file.endswith(_CPP) for file in texts)
         active = active_texts(
-            texts, self._build.executable, self._flags, self._compiled(texts)) if self._build and texts else {}
+            texts, self._build.executable, self._flags, self._compiled(texts), self._left,
+        ) if self._build and texts else {}
         if self._build and active:
             self.read_for = self._build.label
         return c_source.remarks_of_c({

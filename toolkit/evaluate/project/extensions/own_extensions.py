@@ -108,6 +108,7 @@ class OwnExtensions:
     left_out: int = 0                # number of sources not read because there are too many
     limited: tuple[Place, ...] = ()  # build settings that request the limited API
     read_for: str = ""               # the build whose compiler decided which branches of `#if` count; "": all do
+    cut: Missing | None = None       # why the sources were not read, or not to the end
 
     @property
     def any(self) -> bool:
