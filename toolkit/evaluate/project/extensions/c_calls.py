@@ -114,6 +114,9 @@ class CallGraph:
                 self.fields.setdefault(owner, {}).update(fields)
         self.safe_fields = {name for fields in self.fields.values() for name, words in fields.items()
                              if SAFE_TYPES.search(words)}
+        # Fixed points that ask for themselves: None until begun, then the guess so far, and at last the answer.
+        self._private: set[tuple[str, int]] | None = None
+        self._making: set[str] | None = None
         self._acquiring, self._releasing = self._locking_names()
         self.held = {id(function): self._held_ranges(function) for function in self.functions}
 
@@ -415,14 +418,16 @@ class CallGraph:
 
     # -- what is private ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def private_parameters(self) -> set[tuple[str, int]]:
         """Return the parameters for which every caller gives something private, or holds a lock."""
+        if self._private is not None:
+            return self._private
         contexts = self._contexts
         found = {(name, place) for name, functions in self._named.items()
                  if name in self.callers and name not in self._referenced
                  for place in range(max(len(each.parameters) for each in functions))} | {*contexts}
-        self.__dict__["private_parameters"] = found   # the first guess; it is asked for while it is made smaller
+        self._private = found   # made smaller
         while unsafe := {(name, place) for name, place in found if not all(
                 self.holds(by, call.start) or by.name in self.exclusive
                 or (place < len(call.arguments) and (is_number(call.arguments[place]) or self.is_private(
@@ -433,11 +438,12 @@ class CallGraph:
             found -= unsafe
         return found
 
-    @cached_property
-    def _making(self) -> set[str]:
+    @property
+    def making(self) -> set[str]:
         """Return the functions that return something new."""
-        found: set[str] = set()
-        self.__dict__["_making"] = found
+        if self._making is not None:
+            return self._making
+        found = self._making = set()   # made larger
         for _ in range(3):
             for name, functions in self._named.items():
                 for function in functions:
@@ -496,7 +502,7 @@ class CallGraph:
                     return self._holds_private(function, given[0], start, blocks, seen)
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
-                return (name in self._making or self._makes_object(value) or name == "tp_alloc"
+                return (name in self.making or self._makes_object(value) or name == "tp_alloc"
                         or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
