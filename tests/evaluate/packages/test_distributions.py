@@ -56,6 +56,7 @@ def test_only_files_with_an_init_function_of_their_name_are_extension_modules(th
     ("cpython-314-x86_64-linux-gnu.so", "3.14.7", True, False),
     ("cpython-314-x86_64-linux-gnu.so", "3.14.7", False, True),
     ("cpython-313t-x86_64-linux-gnu.so", "3.14.7", True, False),
+    ("cpython-314d-x86_64-linux-gnu.so", "3.14.7", False, False),   # of a build for debugging
     ("abi3.so", "3.14.7", False, True),
     ("abi3.so", "3.14.7", True, True),
     ("abi3.so", "3.15.0", True, False),

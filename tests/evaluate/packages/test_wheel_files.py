@@ -9,7 +9,7 @@ from packaging.tags import Tag, parse_tag
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.doctor.wheels import is_file
-from gilscope.toolkit.evaluate.wheels.build_kinds import (
+from gilscope.toolkit.evaluate.wheel_tags import (
     BuildKind,
     installing,
     labels,

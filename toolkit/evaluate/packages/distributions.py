@@ -23,6 +23,7 @@ from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.packages.evidence import Distribution
 from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
+from gilscope.toolkit.evaluate.wheel_tags import kind_of, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 TOOLS = {"pip", "setuptools", "wheel"}   # part of every environment, not requested by anybody
 NOT_THE_PACKAGE = re.compile(r"(tests?|testing|docs?|examples?|benchmarks?|scripts)")
-_EXTENSION = re.compile(r"(?P<name>[^.]+)\.(?:(?:cpython-(?P<version>\d+t?)[^.]*|abi3(?P<t>t?)[^.]*)\.)?so")
 
 
 def site_folders(environment: Path) -> list[Path]:
@@ -77,19 +77,14 @@ def _requires(found: Metadata) -> tuple[str, ...]:
 
 def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tuple[str, str]]:
     """Yield name and file of every extension module that `build` can load."""
-    tag = build.minor.replace(".", "") + ("t" if build.free_threaded else "")
+    kind = kind_of(build)
     for file in files:
         *folders, last = file.split("/")
-        match = _EXTENSION.fullmatch(last)
-        if not match or not all(folder.isidentifier() for folder in folders):
-            continue   # `pkg.libs/` contains shared libraries, not modules
-        if match["version"] not in {None, tag}:
+        suffix = suffix_of(last)
+        # `pkg.libs/` contains shared libraries, not modules.
+        if not suffix or not suffix.loads(kind) or not all(folder.isidentifier() for folder in folders):
             continue
-        has_abi3t = int(tag.rstrip("t")) >= 315  # PEP 803: the first one
-        # Free-threaded builds before 3.15 find abi3 files and fail to load them; later ones look for abi3t only.
-        if (match["t"] and not has_abi3t) or (match["t"] == "" and has_abi3t and build.free_threaded):
-            continue
-        parts = folders if match["name"] == "__init__" else [*folders, match["name"]]
+        parts = folders if suffix.module == "__init__" else [*folders, suffix.module]
         # An unreadable file counts as an extension module, so that it is reported.
         if parts and (has_hook(root / file, parts[-1]) or damage(root / file)):
             yield ".".join(parts), str(root / file)

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.facts import Effect
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
 from gilscope.toolkit.evaluate.views import doctor as packages
-from gilscope.toolkit.evaluate.wheels.build_kinds import EVERY_VERSION, labels, platform_families
+from gilscope.toolkit.evaluate.wheel_tags import EVERY_VERSION, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, files_in_words
 from gilscope.toolkit.evaluate.wheels.rules import installed_on
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table

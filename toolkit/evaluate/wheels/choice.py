@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import supported, why_no_wheel
-from gilscope.toolkit.evaluate.wheels.build_kinds import installing, kind_of
+from gilscope.toolkit.evaluate.wheel_tags import installing, kind_of
 from gilscope.toolkit.evaluate.wheels.files import SourceFile, WheelFile
 from gilscope.toolkit.evaluate.wheels.rules import python_allowed
 

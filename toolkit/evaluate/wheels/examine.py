@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.packages.installing import LocalFile
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
 from gilscope.toolkit.evaluate.packages.wording import judged, refusals, why
-from gilscope.toolkit.evaluate.wheels.build_kinds import kind_of, labels, platform_families
+from gilscope.toolkit.evaluate.wheel_tags import kind_of, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.choice import FileChoice, choose
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, named
 from gilscope.toolkit.evaluate.wheels.findings import WheelCode, WheelFinding

@@ -25,7 +25,7 @@ from packaging.utils import (
 
 from gilscope.toolkit.bounded_reading import MIB, SETTINGS, opened
 from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
-from gilscope.toolkit.evaluate.wheels.build_kinds import Suffix, suffix_of
+from gilscope.toolkit.evaluate.wheel_tags import Suffix, suffix_of
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

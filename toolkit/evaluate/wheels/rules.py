@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.evaluate.facts import Effect
 from gilscope.toolkit.evaluate.packages.judge import comparable
-from gilscope.toolkit.evaluate.wheels.build_kinds import (
+from gilscope.toolkit.evaluate.wheel_tags import (
     EVERY_VERSION,
     BuildKind,
     installing,
