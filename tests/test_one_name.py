@@ -224,7 +224,7 @@ def test_threads_of_the_project_are_watched(installed, project):
 def test_project_is_evaluated(installed, project, build):
     builds = [word for each in found() for word in ("--build", f"{each.label}={each.executable}")]
     done = installed.call(project, "-m", "gilscope", "evaluate", ".", "--workload", "shop.app:request", *builds,
-                          "--builds", build.label, "--budget", "8m", expect=None)
+                          "--builds", build.label, "--budget", "8m", "--full", expect=None)
     assert " 2/2 " in done.stdout
     assert "the workload failed" not in done.stdout
     assert "toolkit/own.py:6: guard Total.value with a lock" in done.stdout

@@ -48,6 +48,13 @@ def test_newest_builds_are_the_default(asked, capsys):
     assert "evaluate: myapp" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("words", "everything"), [([], False), (["--full"], True)])
+def test_answer_is_printed_unless_everything_is_asked_for_and_files_have_everything(asked, capsys, words, everything):
+    main(["evaluate", ".", "--markdown", "report.md", *words])
+    assert ("Not looked at" in capsys.readouterr().out) is everything
+    assert "Not looked at" in Path("report.md").read_text()
+
+
 @pytest.mark.parametrize(("at_hand", "taken", "said"), [
     ({"3.13t": "3.13.9", "3.14t": "3.14.7+", "3.15t": "3.15.0rc1"}, ["3.13t", "3.14t"], ""),
     ({"3.14": "3.14.7", "3.15t": "3.15.0rc1"}, ["3.15t"],

@@ -17,7 +17,7 @@ from gilscope.toolkit.commands.options.common import add_build, add_wait_quiet, 
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, requested
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output, requested
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
@@ -73,6 +73,8 @@ def add_parser(commands: Any) -> None:
     _add_effort(parser.add_argument_group("how long, and what may be done"))
     results = parser.add_argument_group("results")
     _add_results(results)
+    add_full(results, "each target with its numbers, every fact, what was not looked at",
+             "the verdict, why, what to do next")
     add_output(results, "the verdict")
     add_page(results, "the verdict")
     parser.set_defaults(run=run)
@@ -182,9 +184,11 @@ def run(args: argparse.Namespace) -> int:
         raise
     output = ReportOutput(args)
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
+    in_short = document if args.explain else screen.answer_document(evaluation)
     if args.plan and not args.explain:
-        document = Document((*document.sections, *_planned(evaluation, args.plan)))
-    output.show_answer(lambda: document, lambda: _with_picture(evaluation, document, args), full=False)
+        planned = _planned(evaluation, args.plan)
+        document, in_short = (Document((*each.sections, *planned)) for each in (document, in_short))
+    output.show_answer(lambda: in_short, lambda: _with_picture(evaluation, document, args), full=args.full)
     output.finish(lambda: plain(evaluation))
     if args.ci:
         place = args.path / github_workflow.PLACE

@@ -189,12 +189,18 @@ def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
     beside = tuple(place for place in places if _is_beside(place.file, found.project.measuring))
     inside = tuple(place for place in places if place not in beside)
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
-    not_looked_for = _not_looked_for(found)
+    not_looked_for, extensions = _not_looked_for(found), found.extensions
+    unread = [each.file for each in extensions.sources if any(remark.concern == "not read" for remark in each.remarks)]
+    more = extensions.left_out
+    reasons = [not_looked_for, next((fact.text for fact in facts if fact.code == "races.not-reached"), ""),
+               f"not read, so not known: {few(unread)}" if unread else "",
+               f"{counted(more, 'more source')} not read, as there are too many" if more else "",
+               f"sources were not read: {extensions.cut.reason}" if extensions.cut else ""]
     return Effort(
         files=tuple(dict.fromkeys(place.file for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
         read=not not_looked_for or bool(found.extensions.sources),
-        unknown=not_looked_for or next((fact.text for fact in facts if fact.code == "races.not-reached"), ""))
+        unknown="; ".join(filter(None, reasons)))
 
 
 def _is_beside(file: str, measuring: str) -> bool:

@@ -249,6 +249,29 @@ def test_step_is_in_the_words_of_the_binding(binding, words):
     assert words in steps(TURNS_ON, own)[0]
 
 
+def test_step_that_several_modules_need_is_one():
+    seen = lxml().seen
+    both = replace(lxml(), seen=replace(seen, extensions=(seen.extensions[0], replace(
+        seen.extensions[0], name="lxml.objectify"))))
+    own = OwnExtensions(
+        modules=(MODULE, replace(MODULE, name="lxml.objectify", sources=("src/objectify.c",))),
+        sources=(replace(SOURCE, remarks=()), replace(SOURCE, file="src/objectify.c", remarks=())))
+    (step,) = (each for each in steps(replace(TURNS_ON, report=report(both)), own) if "declare" in each)
+    assert step == (
+        "3.14t: src/etree.c:90, src/objectify.c:90: declare that lxml.etree, lxml.objectify do without the GIL, once "
+        "they are safe to be called by several threads: {Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
+
+
+def test_files_that_were_not_read_are_one_step_and_part_of_the_effort():
+    remark = Remark(line=1, concern="not read", what="no parser is installed", instead="pip install it")
+    own = OwnExtensions(modules=(MODULE,), left_out=7, sources=tuple(
+        replace(SOURCE, file=file, declared=True, remarks=(remark,)) for file in ("a.c", "b.c")))
+    told = concluded(found(own=TURNS_ON), extensions=own)
+    assert [each for each in told.next_steps if "pip install" in each] == ["a.c, b.c: pip install it"]
+    assert told.answer.effort.unknown.endswith("not read, so not known: a.c, b.c; 7 more sources not read, as there "
+                                               "are too many")
+
+
 def test_single_phase_takes_a_call_and_no_slot():
     seen = lxml().seen
     single = replace(lxml(), seen=replace(seen, extensions=(replace(seen.extensions[0], init="single-phase"),)))

@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExten
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import Contention, Development, LeftOut, Memory, Missing
 from gilscope.toolkit.evaluate.verdict import exit_code
-from gilscope.toolkit.evaluate.views.screen import document
+from gilscope.toolkit.evaluate.views.screen import answer_document, document
 from gilscope.toolkit.evaluate.views.table import table
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (
@@ -40,6 +40,12 @@ BUSY = replace(QUIET, effective=1.1, run_queue=0.4, doubts=("2 cores do only 1.1
 @pytest.mark.parametrize("width", [80, 100])
 def test_terminal(width):
     check(f"evaluate-{width}.txt", terminal.render(document(evaluation()), width=width))
+
+
+def test_answer():
+    answer = terminal.render(answer_document(evaluation()), width=100)
+    check("evaluate-answer.txt", answer)
+    assert len(answer.splitlines()) <= 24
 
 
 def test_markdown():

@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.sections import Cause, Place, cause_of
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
@@ -149,9 +149,14 @@ def _declarations(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
     # A module that is missing because of the limited API, or was not built, has to be fixed first.
     if own is None or own.finding is None or _limited(own, found.extensions):
         return
+    alike: dict[str, list[str]] = {}   # the modules that need the same declaration
     for name in gil_users(own.finding.seen):
-        yield Fact(code="extension.declare", target=build.build.label, effect=Effect.NOTE, subject=name,
-                   text=f"{name} turns the GIL on", action=declare(own.finding, name, found.extensions))
+        alike.setdefault(_declaration(own.finding, name, found.extensions), []).append(name)
+    for how, names in alike.items():
+        action = _declare(names, how, found.extensions)
+        for name in names:
+            yield Fact(code="extension.declare", target=build.build.label, effect=Effect.NOTE, subject=name,
+                       text=f"{name} turns the GIL on", action=action)
 
 
 def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[Place]:
@@ -201,21 +206,33 @@ def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[Place, ...]:
     return extensions.limited if silent or (only_elsewhere and own.names_limited_api) else ()
 
 
-def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
-    """Return the declaration for the module `name`, and where to write it, once the module is safe."""
+def _declaration(finding: Finding, name: str, extensions: OwnExtensions) -> str:
+    """Return the form of the declaration for the module `name`."""
     found = next((each for each in finding.seen.extensions if each.name == name), None)
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
-    how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
     if source is not None and source.binding is Binding.CYTHON and source.declare:
-        how = source.declare   # says what has to be generated again
-    place = f"{place_of(extensions, source)}: " if source else ""
-    if binding.declared_by_build:
-        return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"
+        return source.declare   # says what has to be generated again
+    return how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
+
+
+def _declare(names: Sequence[str], how: str, extensions: OwnExtensions) -> str:
+    """Return where to declare, once the modules are safe, that they do without the GIL, and how."""
+    sources = [source_of(extensions, name) for name in names]
+    places = [str(place_of(extensions, source)) for source in sources if source]
+    at = f"{few(places)}: " if places else ""
+    bindings = {source.binding if source else binding_of_module(extensions, name)
+                for name, source in zip(names, sources, strict=True)}
+    do = inflect(len(names), "does", "do")
+    if all(binding.declared_by_build for binding in bindings):
+        tools = ", ".join(sorted(binding.value for binding in bindings))
+        declares = inflect(len(names), "declares that it does", "declare that they do")
+        return f"{at}{how}; {few(names)} ({tools}) then {declares} without the GIL"
     count = len(places_of(extensions))
+    safe = inflect(len(names), "it is", "they are")
     first = (f", after a look at the {counted(count, 'other place')} that --explain extensions lists" if count else
-             ", once it is safe to be called by several threads")
-    return f"{place}declare that {name} does without the GIL{first}: {how}"
+             f", once {safe} safe to be called by several threads")
+    return f"{at}declare that {few(names)} {do} without the GIL{first}: {how}"
 
 
 def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
@@ -245,14 +262,16 @@ def _make_safe(count: int) -> str:
 
 def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
     """Yield that a source, or a function of it, was not read, so that nothing is known of it."""
-    for source in extensions.sources:
-        for remark in source.remarks:
-            if remark.concern == "not read":
-                where = f"{source.file}:{remark.line}" if remark.line > 1 else source.file
-                yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN,
-                           subject=source.file, text=f"{where} was not read: {remark.what}",
-                           action=f"{where}: {remark.instead}", explain=PlanStep.EXTENSIONS.key,
-                           step=PlanStep.EXTENSIONS, state="not known")
+    unread = [(source.file, f"{source.file}:{remark.line}" if remark.line > 1 else source.file, remark)
+              for source in extensions.sources for remark in source.remarks if remark.concern == "not read"]
+    alike: dict[str, list[str]] = {}   # the places that need the same
+    for _, where, remark in unread:
+        alike.setdefault(remark.instead, []).append(where)
+    for file, where, remark in unread:
+        yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN, subject=file,
+                   text=f"{where} was not read: {remark.what}",
+                   action=f"{few(list(dict.fromkeys(alike[remark.instead])))}: {remark.instead}",
+                   explain=PlanStep.EXTENSIONS.key, step=PlanStep.EXTENSIONS, state="not known")
 
 
 def unguarded_places(extensions: OwnExtensions) -> tuple[Place, ...]:

@@ -27,8 +27,10 @@ def facts(found: Evaluation) -> Iterator[Fact]:
                     "may be (# race: ok WHY)",
                places=tuple(each.place for each in races.unwatched),
                step=PlanStep.RACES if races.together else None, state="open")
-    for each in races.unwatched[:MOST_LINES]:
+    first = races.unwatched[:MOST_LINES]
+    seen = ", ".join(f"{each.place} ({each.what})" for each in first)
+    for each in first:
         yield Fact(code="code.to-look-at", target=FREE_THREADING, effect=Effect.NOTE, subject=str(each.place),
                    text=each.what, places=(each.place,),
-                   action=f"{each.place}: look at {each.what}: several threads run it, and nothing watched it; guard "
-                          "it, or say why it may be (# race: ok WHY)")
+                   action=f"{seen}: several threads run it, and nothing watched it; guard it, or say why it may be "
+                          "(# race: ok WHY)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.decision import Paid
+from gilscope.toolkit.evaluate.decision import Gained, Paid
 from gilscope.toolkit.evaluate.readings import times_cpu_time
 from gilscope.toolkit.evaluate.sections import Memory, Missing, ValueRange
 from gilscope.toolkit.report.wording import ratio_number
@@ -13,7 +13,7 @@ from gilscope.toolkit.units import MOST_NAMED, counted, few, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Gained, Step
+    from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Step
     from gilscope.toolkit.evaluate.sections import Place
 
 TITLE = "Should we move?"
@@ -21,9 +21,23 @@ FORCED = ", with the GIL forced off, which is not safe"
 BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 
 
+def in_short(found: Answer) -> Iterator[str]:
+    """Yield the decision, with the gain and the cost as far as they are known."""
+    yield _decision(found)
+    if isinstance(found.gain, Gained):
+        yield f"gain: {_gain(found.gain)}"
+    if isinstance(found.cost, Paid):
+        yield f"cost: {_cost(found.cost)}"
+    yield from (f"without moving: {each}" for each in found.instead)
+
+
+def _decision(found: Answer) -> str:
+    return f"{found.decision.words}: {found.because}{'' if found.because.endswith('.') else '.'}"
+
+
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
-    yield f"{found.decision.words}: {found.because}{'' if found.because.endswith('.') else '.'}"
+    yield _decision(found)
     if found.failing:
         yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"

@@ -34,6 +34,31 @@ HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.
             contention.MACHINE)
 
 
+MOST_REASONS = 2   # of a verdict, in the answer
+MOST_STEPS = 3     # likewise
+
+
+def answer_document(found: Evaluation) -> Document:
+    """Return the answer of an evaluation: the verdict, why, and what to do next."""
+    steps = [f"{number}. {step}" for number, step in enumerate(found.next_steps[:MOST_STEPS], 1)]
+    rest = len(found.next_steps) - MOST_STEPS
+    more = f"{counted(rest, 'more step')}, and everything" if rest > 0 else "everything"
+    return Document((
+        Heading(f"evaluate: {found.project.name}", 1),
+        *_titled(answer.TITLE, answer.in_short(found.answer) if found.answer else ()),
+        *_titled("Why", _why_in_short(found)),
+        *_titled("Next", (*steps, f"{more}: {found.request.command('--full')}")),
+    ))
+
+
+def _why_in_short(found: Evaluation) -> Iterator[str]:
+    """Yield the verdict on each build without a GIL with its first reasons, and that on the others."""
+    labels = {each.build.label for each in found.builds}
+    yield from _merged((each.target, f"{each.word}: {'; '.join(each.reasons[:MOST_REASONS])}")
+                       for each in found.conclusions if each.target in labels)
+    yield from _merged((each.target, each.word) for each in found.conclusions if each.target not in labels)
+
+
 def document(found: Evaluation) -> Document:
     """Return the report of an evaluation."""
     headings = dict.fromkeys((*HEADINGS, *(fact.heading for fact in found.facts if fact.heading)))
