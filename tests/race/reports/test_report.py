@@ -13,7 +13,7 @@ from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
 from gilscope.toolkit.race.report.settings import Suppression
-from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy
+from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy, Severity
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import LOCK, ROOT, frame, make_access, make_race
@@ -374,9 +374,8 @@ def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
     assert sentences.repair_of_all([loop, torn]) == "Loop over a copy. 3"
 
 
-def test_the_gravest_kind_of_a_variable_stands_first(program):
-    program.tell(("forget", AccessKind.WRITE), ("peek", AccessKind.READ), {}, "item", "the")
-    program.tell(("add", AccessKind.WRITE), ("forget", AccessKind.WRITE), {}, "item", "the")
-    program.tell(("merge", AccessKind.WRITE), ("peek", AccessKind.READ), {}, "item", "the")
-    kinds = [race.kind for race in program.report().races]
-    assert kinds == ["lost update", "unsynchronised read/write", "unsynchronised read/write"]
+def test_the_gravest_kind_stands_first_whatever_its_lines():
+    plain, check, lost = (
+        make_race(kind=kind, severity=Severity.RACE, first=access("write", line), second=access("write", line))
+        for line, kind in ((3, RaceKind.UNSYNCHRONISED), (5, RaceKind.CHECK_THEN_ACT), (7, RaceKind.LOST_UPDATE)))
+    assert sorted([plain, check, lost], key=gather._place_order) == [lost, check, plain]

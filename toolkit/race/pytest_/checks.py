@@ -31,7 +31,7 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from gilscope.toolkit.race.report.model import RaceReport
+    from gilscope.toolkit.race.report.model import Race, RaceReport
     from gilscope.toolkit.race.report.settings import RaceSettings
 
 TITLE = "data races"
@@ -221,20 +221,16 @@ class RaceChecks(RaceReporter):
         races = self.session.handler.races()
         self.session.handler.section(None)
         idents = {ident(race.places, race.base, race.kind): race.base for race in races}
+        groups: list[list[Race]] = []     # the gravest first; there are new ones only if this process has a new race
         if idents.keys() - self._suppressed.keys():
-            shown = {race.ident for race in self.report(section).races}
+            groups = by_variable(self.report(section).races)
+            shown = {race.ident for group in groups for race in group}
             self._suppressed |= {each: each not in shown for each in idents}
-        new: dict[str, int] = {}
-        for base in dict.fromkeys(base for each, base in idents.items() if not self._suppressed[each]):
-            number, is_first = self.log.add(base, test)
-            if is_first:
-                new[base] = number
-        if not new:
-            return ""
-        report = self.report(section)
-        groups = [group for group in by_variable(report.races) if group[0].base in new]
-        first, *others = [f"[{new[group[0].base]}] {message_of(group[0], report.root)}" for group in groups]
-        return "\n".join([first, *(text.partition("\n")[0] for text in others)])
+        texts = [f"[{number}] {message_of(group[0], self.root)}" for group in groups
+                 for number, is_first in [self.log.add(group[0].base, test)] if is_first]
+        for base in {base for each, base in idents.items() if not self._suppressed[each]}:
+            self.log.add(base, test)
+        return "\n".join(text if place == 0 else text.partition("\n")[0] for place, text in enumerate(texts))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
