@@ -385,7 +385,7 @@ def test_too_few_rounds_give_no_sentence_that_compares(changes):
 
 
 def shown(table):
-    return [tuple(entry.value if isinstance(entry.value, str) else type(entry.value).__name__ for entry in row)
+    return [tuple(entry.value if isinstance(entry.value, str) else entry.value.unit for entry in row)
             for row in table.rows]
 
 
@@ -395,12 +395,12 @@ def test_tables_have_seconds_for_rings_and_rates_for_many_senders():
                       (FAN_IN, 1 << 20, SIMPLE, 1e-3))
     seconds, rates, bulk, trips = ChannelsExperiment().sections(results)
     assert shown(seconds) == [
-        ("ping-pong of 2", "8 B", "threads", "SimpleQueue", "Duration"),
+        ("ping-pong of 2", "8 B", "threads", "SimpleQueue", "seconds"),
         ("ping-pong of 2", "8 B", "subinterpreters", "interpreters.Queue", "failed"),
-        ("ring of 8", "8 B", "subinterpreters", "os.pipe", "Duration"),
+        ("ring of 8", "8 B", "subinterpreters", "os.pipe", "seconds"),
     ]
     assert seconds.footnotes == ("round 0: crash: died of SIGSEGV",)
-    assert shown(rates) == [("4 to one", "1 MiB", "threads", "SimpleQueue", "Quantity")]
+    assert shown(rates) == [("4 to one", "1 MiB", "threads", "SimpleQueue", "/s")]
     assert bulk.rows[0][-1].value.unit == " MiB/s"
     assert bulk.rows[0][-1].value.value == pytest.approx(1000, rel=0.15)   # 1 MiB a ms; the made-up machine drifts
     assert shown(trips)[1][3:] == ("failed",) * 4

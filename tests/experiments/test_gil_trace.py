@@ -16,7 +16,7 @@ from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.document import Quantity
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial
@@ -148,7 +148,7 @@ def test_longest_wait_in_the_table_is_that_of_all_rounds_without_a_spread():
     run = made_up("3.14", cpu={**GIL, "longest": [0.0052, 0.0052, 0.0103, 0.0052]})
     waits, _, _ = GilTraceExperiment().sections(Results(run))
     titles = [column.title for column in waits.columns]
-    assert waits.rows[0][titles.index("longest")].value == Duration(0.0103)
+    assert waits.rows[0][titles.index("longest")].value == Quantity(0.0103, "seconds")
 
 
 def test_starved_cells_give_no_sentence():

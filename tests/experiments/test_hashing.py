@@ -261,15 +261,15 @@ def test_sizes_have_their_own_noise():
 
 
 def texts(table):
-    return [[entry.value if isinstance(entry.value, str) else type(entry.value).__name__ for entry in row]
+    return [[entry.value if isinstance(entry.value, str) else getattr(entry.value, "unit", "ratio") for entry in row]
             for row in table.rows]
 
 
 def test_sizes_of_the_source_stand_in_the_tables_even_when_they_were_not_measured():
     seconds, gains = HashingExperiment().sections(made_up(gains={(64, "shared"): 1.0, (64, "copy"): 1.0}))
     assert texts(seconds) == [
-        ["64 B", "", "serial", "Duration", ""],
-        ["64 B", "one object", "2", "Duration", ""], ["64 B", "a copy each", "2", "Duration", ""],
+        ["64 B", "", "serial", "seconds", ""],
+        ["64 B", "one object", "2", "seconds", ""], ["64 B", "a copy each", "2", "seconds", ""],
         ["128 MiB", "one object", "1", "-", "3.30 s"], ["128 MiB", "one object", "2", "-", "1.68 s"],
         ["128 MiB", "one object", "4", "-", "1.50 s"], ["128 MiB", "one object", "8", "-", "1.60 s"],
     ]

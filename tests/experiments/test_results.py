@@ -11,13 +11,13 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext, make_plan
 from gilscope.toolkit.experiments.report import SCOPE, document, experiment_of, experiments_values
-from gilscope.toolkit.experiments.results import Results, as_duration
+from gilscope.toolkit.experiments.results import Results, as_quantity
 from gilscope.toolkit.experiments.running import ExperimentRequest
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
 from gilscope.toolkit.model import Cell, SkipKind
-from gilscope.toolkit.report.document import Duration, Quantity
+from gilscope.toolkit.report.document import Quantity
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.provenance import WITHOUT_PGO
 from gilscope.toolkit.report.terminal import render
@@ -64,13 +64,13 @@ def test_cells_are_found_by_build_model_and_workers(maker):
 
 def test_longest_is_the_largest_of_all_rounds_without_a_spread(maker):
     maker.measure(cell(), 1.0, starved=1, longest=[9.0, *(1.0,) * 6, 2.0])   # the starved round does not count
-    assert results_of(maker).longest(cell(), "longest") == Duration(2.0)
+    assert results_of(maker).longest(cell(), "longest") == Quantity(2.0, "seconds")
     assert results_of(maker).longest(cell(), "unknown") is None
 
 
 def test_zero_has_no_spread():
-    assert as_duration(summarize([0.0, 0.0, 0.0])) == Duration(0.0)
-    assert as_duration(summarize([1.0, 1.0, 3.0])) == Duration(1.0, 1.0)
+    assert as_quantity(summarize([0.0, 0.0, 0.0])) == Quantity(0.0, "seconds")
+    assert as_quantity(summarize([1.0, 1.0, 3.0])) == Quantity(1.0, "seconds", 1.0)
 
 
 def test_values_are_compared_by_the_rounds_that_both_have(maker):
@@ -142,7 +142,7 @@ def test_one_value_has_no_spread():
 @pytest.mark.parametrize(("value", "text"), [
     (Quantity(23144, "/s", 0.04), "23,100/s ±4 %"), (Quantity(0.04123, " MiB"), "0.0412 MiB"), (Quantity(0, ""), "0"),
     (Quantity(7, "/s"), "7/s"), (Quantity(7.5, "/s"), "7.50/s"), (Quantity(999.9, "/s"), "1,000/s"),
-    (Duration(0.0051), "5.10 ms"),
+    (Quantity(0.0051, "seconds"), "5.10 ms"),
 ])
 def test_quantities_have_three_digits(value, text):
     assert value_text(value) == text

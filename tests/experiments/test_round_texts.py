@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.round_texts import (
     times_text,
     two_digits,
 )
-from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, RatioValue, Table
+from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, RatioValue, Table
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.verdict import Comparison
 from gilscope.toolkit.store import load_run
@@ -80,17 +80,17 @@ def marks(*values, rounds=(3,)):
                "93.8 % (5 rounds).")),
 ])
 def test_spread_is_explained_as_it_was_reckoned(rounds, line):
-    assert marks(Duration(1.0, 0.1), rounds=rounds) == [line]
+    assert marks(Quantity(1.0, "seconds", 0.1), rounds=rounds) == [line]
 
 
 def test_only_marks_that_occur_are_explained():
-    assert marks("text ±", Duration(1.0)) == []
+    assert marks("text ±", Quantity(1.0, "seconds")) == []
     (interval,) = marks(RatioValue(comparison()))
     assert interval.startswith("[ ] is the 95 % interval of one ratio")
     first, second = marks(RatioValue(comparison(1.05, 1.2)))
     assert (first, second[:30]) == (interval, "? marks an undecided ratio: ju")
     assert marks(RatioValue(comparison(1.0, 1.001))) == []   # "none beyond 3 %" has neither
-    spread, *_ = marks(Duration(1.0, 0.1), RatioValue(comparison()))
+    spread, *_ = marks(Quantity(1.0, "seconds", 0.1), RatioValue(comparison()))
     assert spread.startswith("±")
 
 
@@ -109,12 +109,8 @@ def test_every_report_explains_the_marks_of_its_tables(name, tmp_path):
                   for entry in row]
         explained = {line[:1] for line in lines_of(found)}
         assert ("±" in explained) is any(getattr(value, "spread", None) is not None for value in values)
-        assert not [value for value in values if getattr(value, "spread", None) == 0 and not value_of(value)]
+        assert not [value for value in values if getattr(value, "spread", None) == 0 and not value.value]
         assert ("[" in explained) >= any(isinstance(value, RatioValue) for value in values)
-
-
-def value_of(value):
-    return value.seconds if isinstance(value, Duration) else value.value
 
 
 BY_ROUNDS = {   # figures whose lines are ranges of rounds, not intervals of ratios

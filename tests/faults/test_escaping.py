@@ -23,7 +23,7 @@ from gilscope.toolkit.race.report.model import Race, RaceReport
 from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.records import from_plain
 from gilscope.toolkit.report import markdown, terminal
-from gilscope.toolkit.report.document import Document, VerdictWord
+from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.figure import dump, load
 from gilscope.toolkit.report.progress import ProgressReporter
@@ -32,7 +32,7 @@ from tests.report.figures import FIGURES
 
 pytestmark = pytest.mark.newest
 
-CLOSED = {(VerdictWord, "word"): "faster", (Race, "kind"): RaceKind.LOST_UPDATE}   # one of a few words, which are ours
+CLOSED = {(Race, "kind"): RaceKind.LOST_UPDATE}   # one of a few words, which are ours
 WIDE = 300_000   # characters: nothing is wrapped
 # Of each kind one; the others are `slow`, as are those that take long.
 FAST = {

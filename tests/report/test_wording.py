@@ -2,12 +2,11 @@ import math
 
 import pytest
 
-from gilscope.toolkit.report.document import Duration, Entry, GainValue, Quantity
+from gilscope.toolkit.report.document import Entry, GainValue, Quantity
 from gilscope.toolkit.report.table_sentences import spread_line
 from gilscope.toolkit.report.wording import (
     ascii_text,
     cost_text,
-    duration_text,
     entry_text,
     floors_text,
     gain_text,
@@ -121,8 +120,8 @@ def test_ratio_has_the_digits_that_mean_something(ratio, text):
 
 
 def test_duration_without_a_spread_has_none():
-    assert duration_text(Duration(0.412, 0.01)) == "412 ms ±1 %"
-    assert duration_text(Duration(0.412)) == "412 ms"
+    assert quantity_text(Quantity(0.412, "seconds", 0.01)) == "412 ms ±1 %"
+    assert quantity_text(Quantity(0.412, "seconds")) == "412 ms"
 
 
 def test_marks_follow_their_entry():
@@ -157,7 +156,7 @@ def test_file_name_that_is_no_text_can_be_written():
 @pytest.mark.parametrize(("spread", "shown"), [(0.04, "±4 %"), (0.99, "±99 %"), (10.52, "±100 % or more")])
 def test_half_width_as_large_as_its_number_is_no_number(spread, shown):
     assert half_width_text(spread) == shown
-    assert duration_text(Duration(0.4, spread)) == f"400 ms {shown}"
+    assert quantity_text(Quantity(0.4, "seconds", spread)) == f"400 ms {shown}"
     assert quantity_text(Quantity(400, "/s", spread)) == f"400/s {shown}"
 
 

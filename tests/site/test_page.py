@@ -9,7 +9,7 @@ import jinja2
 import pytest
 
 from gilscope.toolkit.concurrency_models import APPEARANCES
-from gilscope.toolkit.report.document import Banner, Column, Document, Duration, Entry, Heading, Lines, Table
+from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Quantity, Table
 from gilscope.toolkit.site.page import PAUSE, PlainValueEnvironment, TemplatePages, policy, unbroken
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
@@ -131,7 +131,8 @@ def test_dark_background_is_that_of_the_style_sheet():
 def test_numbers_link_the_file_of_what_their_column_is_of():
     columns = (Column(title="model", key=True), Column(title="now", source="3.14"), Column(title="3.14, published"))
     table = Table(title="3.14: times", columns=columns, rows=(
-        (Entry("serial"), Entry(Duration(1.0)), Entry(Duration(2.0))), (Entry("threads"), Entry("skipped"), Entry())))
+        (Entry("serial"), Entry(Quantity(1.0, "seconds")), Entry(Quantity(2.0, "seconds"))),
+        (Entry("threads"), Entry("skipped"), Entry())))
     (section,) = document_values(Document((table,)), {"3.14": "data/3.14.json"})
     assert [[entry.get("link") for entry in row] for row in section["rows"]] == [
         [None, "data/3.14.json", None], [None, None, None]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.document import Duration, Entry, Quantity, RatioValue
+from gilscope.toolkit.report.document import Entry, Quantity, RatioValue
 from gilscope.toolkit.report.table.cell_results import over_groups
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -100,13 +100,13 @@ class Results:
         """Return the median of the metric `name` over the rounds, or None if no round has it."""
         return middle(self.metrics(cell, name))
 
-    def longest(self, cell: Cell | None, name: str) -> Duration | None:
+    def longest(self, cell: Cell | None, name: str) -> Quantity | None:
         """Return the largest of the metric `name`, seconds that are maxima of their rounds; None if no round has it.
 
         The median of maxima would be the longest of nothing, so the largest counts, and it has no spread.
         """
         found = self.metrics(cell, name)
-        return Duration(max(found.values())) if found else None
+        return Quantity(max(found.values()), "seconds") if found else None
 
     def texts(self, cell: Cell | None, name: str) -> list[str]:
         """Return the metric `name` of each round that has it as a text."""
@@ -151,9 +151,9 @@ class Results:
         shown = show(cell)
         return Entry("-" if shown is None else shown, footnotes.marks(self.notes(cell)))
 
-    def duration(self, cell: Cell) -> Duration | None:
+    def duration(self, cell: Cell) -> Quantity | None:
         """Return the cell's value for a table."""
-        return as_duration(self.value(cell))
+        return as_quantity(self.value(cell))
 
     def speedup(self, baseline: Cell | None, cell: Cell) -> RatioValue | None:
         """Return the speed-up of `cell` over `baseline` for a table."""
@@ -223,19 +223,11 @@ def parameter(cell: Cell, name: str) -> str:
     return dict(cell.parameters)[name]
 
 
-def as_duration(summary: Summary | None) -> Duration | None:
-    """Return a summary of seconds for a table; a single value has no spread."""
-    return None if summary is None else Duration(summary.center, _spread(summary))
-
-
-def as_quantity(summary: Summary | None, unit: str) -> Quantity | None:
-    """Return a summary in any other unit for a table."""
-    return None if summary is None else Quantity(summary.center, unit, _spread(summary))
-
-
-def _spread(summary: Summary) -> float | None:
-    # Of 0, no spread is a share.
-    return summary.spread if summary.count > 1 and summary.center else None
+def as_quantity(summary: Summary | None, unit: str = "seconds") -> Quantity | None:
+    """Return a summary for a table; a single value has no spread, and of 0, none is a share."""
+    if summary is None:
+        return None
+    return Quantity(summary.center, unit, summary.spread if summary.count > 1 and summary.center else None)
 
 
 def middle(values: dict[int, float]) -> float | None:

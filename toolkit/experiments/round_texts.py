@@ -10,7 +10,7 @@ from math import floor, isfinite, log10
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.document import Duration, Quantity, RatioValue, Table
+from gilscope.toolkit.report.document import Quantity, RatioValue, Table
 from gilscope.toolkit.report.wording import number_text, or_text, range_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.verdict import SpeedVerdict
@@ -92,7 +92,7 @@ def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary | None])
         summaries: Of the cells' values, whose numbers of rounds are those behind the tables' ±; None: without.
     """
     values = [entry.value for each in sections if isinstance(each, Table) for row in each.rows for entry in row]
-    if any(isinstance(value, Duration | Quantity) and value.spread is not None for value in values):
+    if any(isinstance(value, Quantity) and value.spread is not None for value in values):
         yield _spread_line(summaries)
     comparisons = [value.comparison for value in values if isinstance(value, RatioValue)]
     shown = [each for each in comparisons

@@ -15,14 +15,13 @@ from gilscope.toolkit.report.document import (
     Banner,
     Column,
     Document,
-    Duration,
     Entry,
     Heading,
-    Interval,
     Lines,
+    Quantity,
+    RatioValue,
     Section,
     Table,
-    VerdictWord,
     summary_lines,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -239,8 +238,8 @@ def _table(
             *(Entry(_KEYS[key](each)) for key in keys),
             *((_time(each.baseline_time, _marks(notes, each.baseline_notes)),
                _time(each.sample_time, _marks(notes, each.sample_notes))) if titles else ()),
-            Entry(Interval(seen), _marks(notes, each.lacking_sessions)),
-            *([Entry(VerdictWord(seen.verdict(margin)))] if judged else []),
+            Entry(RatioValue(seen, "interval"), _marks(notes, each.lacking_sessions)),
+            *([Entry(seen.verdict(margin))] if judged else []),
             *([Entry(need.text if need else "")] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
@@ -262,7 +261,7 @@ def _floor_text(comparisons: Iterable[Comparison]) -> str:
 def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
     if summary is None:
         raise AssertionError("what is compared has a time on both sides")
-    return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None), marks)
+    return Entry(Quantity(summary.center, "seconds", summary.spread if summary.count > 1 else None), marks)
 
 
 def _need(comparison: Comparison, margin: float) -> _Need | None:

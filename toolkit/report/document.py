@@ -5,53 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.stats.verdict import SpeedVerdict
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gilscope.toolkit.stats.verdict import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """A time with its spread: 0.412 s ±1 %."""
+RatioForm = Literal["verdict", "interval", "cost"]
 
-    seconds: float
-    spread: float | None = None   # half the interval as a share of the time
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit and spread: 0.412 s ±1 %, 85 %, 23,100/s ±4 %."""
+
+    value: float
+    unit: str                     # "seconds", "bytes", "share" of 1; others as they are printed: "/s", " MiB"
+    spread: float | None = None   # half the interval as a share of the value
 
 
 @dataclass(frozen=True, slots=True)
 class RatioValue:
-    """A speed-up with its verdict: 3.40x [3.32, 3.49], or none."""
+    """A speed-up in one of its forms.
+
+    "verdict" is 3.40x [3.32, 3.49], or none; "interval" has it whatever the verdict; "cost" is the additional time of
+    the sample over the baseline: +7.5 % [+6.2, +8.7].
+    """
 
     comparison: Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A speed-up with its interval, whatever its verdict: 1.01x [0.96, 1.05]."""
-
-    comparison: Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictWord:
-    """The verdict of a comparison: "faster", "slower", "same", "cannot tell"."""
-
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inflation:
-    """CPU time relative to the baseline, without an interval: 1.31x."""
-
-    comparison: Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class CostValue:
-    """Additional time of the sample over the baseline: +7.5 % [+6.2, +8.7]."""
-
-    comparison: Comparison
+    form: RatioForm = "verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +47,7 @@ class GainValue:
     bare: bool = False            # without its interval
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of 1: 85 %."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Bytes."""
-
-    count: float
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """Any other number with its unit and spread: 23,100/s ±4 %."""
-
-    value: float
-    unit: str                     # "/s", " MiB": with its space where it has one
-    spread: float | None = None   # half the interval as a share of the value
-
-
-Value = (Quantity | Duration | RatioValue | Interval | VerdictWord | Inflation | CostValue | GainValue | Share | Size
-         | str)
+Value = Quantity | RatioValue | GainValue | SpeedVerdict | str
 
 
 @dataclass(frozen=True, slots=True)

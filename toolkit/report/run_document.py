@@ -9,17 +9,13 @@ from gilscope.toolkit.report.cautions import cautions, stopping_text
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
-    CostValue,
     Document,
-    Duration,
     Entry,
     Heading,
     Lines,
     Quantity,
     RatioValue,
     Section,
-    Share,
-    Size,
     Table,
     with_scope,
 )
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Run, RunEnd
-    from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.table import CellResult, Contrast, MetricValue, TableRow, WorkloadTable
 
 
@@ -172,34 +167,25 @@ def _entries(result: CellResult, metrics: Sequence[str], notes: Footnotes) -> tu
     empty = [Entry()] * (2 + len(metrics))
     if result.absence is not None:
         return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), *empty)
-    time = Entry()
+    time, efficiency = Entry(), Entry()
+    if result.efficiency is not None and result.cell.workers > 1:   # with one worker it is the ratio once more
+        efficiency = Entry(Quantity(result.efficiency, "share"))
     if result.time is not None:
         spread = result.time.spread if result.time.count > 1 else None
-        time = Entry(Duration(result.time.center, spread), notes.marks(note.text for note in result.notes))
+        time = Entry(Quantity(result.time.center, "seconds", spread), notes.marks(note.text for note in result.notes))
     return (
         time, Entry() if result.speedup is None else Entry(RatioValue(result.speedup)),
-        # With one worker the efficiency is the ratio once more.
-        Entry() if result.efficiency is None or result.cell.workers == 1 else Entry(Share(result.efficiency)),
+        efficiency,
         Entry() if result.cpu_inflation is None else Entry(Quantity(result.cpu_inflation, "x")),
         *(_metric_entry(result.metrics.get(each), notes) for each in metrics),
     )
 
 
-def metric_value(found: MetricValue) -> Value:
-    """Return a metric as tables show it."""
-    match found.metric.unit:
-        case "bytes":
-            return Size(found.number)
-        case "seconds":
-            return Duration(found.number)
-        case unit:
-            return Quantity(found.number, unit)
-
-
 def _metric_entry(found: MetricValue | None, notes: Footnotes) -> Entry:
     if found is None:
         return Entry()
-    return Entry(metric_value(found), notes.marks([found.metric.footnote]) if found.metric.footnote else ())
+    marks = notes.marks([found.metric.footnote]) if found.metric.footnote else ()
+    return Entry(Quantity(found.number, found.metric.unit), marks)
 
 
 def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
@@ -228,4 +214,4 @@ def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
 def _cost(contrast: Contrast | None, notes: Footnotes) -> Entry:
     if contrast is None or contrast.comparison is None:
         return Entry("-")
-    return Entry(CostValue(contrast.comparison), notes.marks(note.text for note in contrast.lacking_sessions))
+    return Entry(RatioValue(contrast.comparison, "cost"), notes.marks(note.text for note in contrast.lacking_sessions))

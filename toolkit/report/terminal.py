@@ -15,18 +15,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gilscope.toolkit.escaping import visible_all, without_commands
-from gilscope.toolkit.report.document import (
-    Banner,
-    CostValue,
-    GainValue,
-    Heading,
-    Lines,
-    Picture,
-    RatioValue,
-    Table,
-    VerdictWord,
-)
+from gilscope.toolkit.report.document import Banner, GainValue, Heading, Lines, Picture, RatioValue, Table
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +31,8 @@ GAP = 2       # spaces between columns
 # One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
 RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
-_STYLES = {"faster": "green", "slower": "red", "same": "dim", "cannot tell": "yellow"}
+_STYLES = {SpeedVerdict.FASTER: "green", SpeedVerdict.SLOWER: "red", SpeedVerdict.SAME: "dim",
+           SpeedVerdict.CANNOT_TELL: "yellow"}
 
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
@@ -176,14 +168,17 @@ def _rich_table(
 
 
 def _style(entry: Entry) -> str:
-    if isinstance(entry.value, GainValue):
-        return _STYLES[entry.value.comparison.verdict()] + (" bold" if entry.value.best else "")
-    if isinstance(entry.value, RatioValue | CostValue):
-        return _STYLES[entry.value.comparison.verdict()]
-    if isinstance(entry.value, VerdictWord):
-        return _STYLES[entry.value.word]
-    # A text with marks is the reason why there is no number.
-    return "dim" if isinstance(entry.value, str) and entry.marks else ""
+    match entry.value:
+        case GainValue(comparison=comparison, best=best):
+            return _STYLES[comparison.verdict()] + (" bold" if best else "")
+        case RatioValue(comparison=comparison, form="verdict" | "cost"):
+            return _STYLES[comparison.verdict()]
+        case SpeedVerdict():
+            return _STYLES[entry.value]
+        case str() if entry.marks:   # the reason why there is no number
+            return "dim"
+        case _:
+            return ""
 
 
 def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[list[int]]:

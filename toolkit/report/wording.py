@@ -7,20 +7,7 @@ from functools import cache
 from math import ceil, floor, inf, isfinite, log10
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from gilscope.toolkit.report.document import (
-    CostValue,
-    Duration,
-    Entry,
-    GainValue,
-    Inflation,
-    Interval,
-    Quantity,
-    RatioValue,
-    Share,
-    Size,
-    Value,
-    VerdictWord,
-)
+from gilscope.toolkit.report.document import Entry, GainValue, Quantity, RatioForm, RatioValue, Value
 from gilscope.toolkit.report.table.judgement import gains_nothing
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds, percent, percent_number
@@ -44,31 +31,17 @@ _LOWERED = str.maketrans(_RAISED, "0123456789")
 _PLAIN = {"±": "+-", "µ": "u"}
 
 
-def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per kind of value
+def value_text(value: Value) -> str:
     """Return a table entry's value as text."""
     match value:
         case str():
             return value
-        case Duration():
-            return duration_text(value)
         case Quantity():
             return quantity_text(value)
         case RatioValue():
-            return ratio_text(value.comparison)
-        case Interval():
-            return interval_text(value.comparison)
-        case VerdictWord():
-            return value.word
-        case Inflation():
-            return inflation_text(value.comparison)
-        case CostValue():
-            return cost_text(value.comparison)
+            return _RATIO_TEXTS[value.form](value.comparison)
         case GainValue():
             return gain_text(value)
-        case Share():
-            return f"{value.value * 100:.0f} %"
-        case Size():
-            return format_bytes(value.count)
         case _:
             assert_never(value)
 
@@ -83,17 +56,11 @@ def mark_text(number: int) -> str:
     return str(number).translate(_SUPERSCRIPTS)
 
 
-def duration_text(value: Duration) -> str:
-    """Return "412 ms ±1 %"."""
-    if value.spread is None:
-        return format_seconds(value.seconds)
-    return f"{format_seconds(value.seconds)} {half_width_text(value.spread)}"
-
-
 def quantity_text(value: Quantity) -> str:
-    """Return "23,100/s ±4 %", with three significant digits."""
-    spread = "" if value.spread is None else f" {half_width_text(value.spread)}"
-    return f"{number_text(value.value)}{value.unit}{spread}"
+    """Return "412 ms ±1 %", "85 %", "23,100/s ±4 %": a unit that is none of `_UNITS` after three significant digits."""
+    known = _UNITS.get(value.unit)
+    number = known(value.value) if known else number_text(value.value) + value.unit
+    return number if value.spread is None else f"{number} {half_width_text(value.spread)}"
 
 
 def half_width_text(spread: float) -> str:
@@ -150,6 +117,12 @@ def cost_text(comparison: Comparison) -> str:
         return SAME
     doubt = " ?" if comparison.verdict() == SpeedVerdict.CANNOT_TELL else ""
     return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
+
+
+_RATIO_TEXTS: dict[RatioForm, Callable[[Comparison], str]] = {
+    "verdict": ratio_text, "interval": interval_text, "cost": cost_text}
+_UNITS: dict[str, Callable[[float], str]] = {
+    "seconds": format_seconds, "bytes": format_bytes, "share": lambda share: f"{share * 100:.0f} %"}
 
 
 def gain_text(gain: GainValue) -> str:

@@ -7,23 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible, visible_all
-from gilscope.toolkit.report.document import (
-    Banner,
-    CostValue,
-    Duration,
-    GainValue,
-    Heading,
-    Inflation,
-    Interval,
-    Lines,
-    Picture,
-    Quantity,
-    RatioValue,
-    Share,
-    Size,
-    Table,
-    VerdictWord,
-)
+from gilscope.toolkit.report.document import Banner, GainValue, Heading, Lines, Picture, Quantity, RatioValue, Table
 from gilscope.toolkit.report.wording import value_text
 
 if TYPE_CHECKING:
@@ -96,28 +80,26 @@ def table_values(table: Table, files: Mapping[str, str]) -> dict[str, Any]:
 
 def entry_values(entry: Entry, file: str | None) -> dict[str, Any]:
     """Return a place of a table: its text, the number to sort by or None, its marks; a number links `file`."""
-    number = number_of(entry.value)
-    values = {"text": value_text(entry.value), "sort": number, "marks": list(entry.marks)}
-    return values if file is None or number is None else values | {"link": file}
+    values = shown_value(entry.value) | {"marks": list(entry.marks)}
+    return values if file is None or values["sort"] is None else values | {"link": file}
 
 
-def number_of(value: Value) -> float | None:  # noqa: PLR0911 - one for each kind of value
+def shown_value(value: Value) -> dict[str, Any]:
+    """Return the text of a value, and the number to sort by or None."""
+    return {"text": value_text(value), "sort": number_of(value)}
+
+
+def number_of(value: Value) -> float | None:
     """Return the number by which a table sorts an entry with `value`."""
     match value:
         case str():
             return float(value) if value.isdecimal() else None
-        case Duration():
-            return value.seconds
-        case Quantity() | Share():
+        case Quantity():
             return value.value
-        case Size():
-            return value.count
-        case RatioValue() | Interval() | Inflation() | GainValue():
-            return value.comparison.ratio
-        case CostValue():
+        case RatioValue(form="cost"):
             return 1 / value.comparison.ratio
-        case VerdictWord():
-            return None
+        case RatioValue() | GainValue():
+            return value.comparison.ratio
         case _:
             assert_never(value)
 

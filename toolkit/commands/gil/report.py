@@ -8,18 +8,7 @@ from gilscope.toolkit.gil.answer import answer_lines, last_text, missing_texts, 
 from gilscope.toolkit.gil.bottleneck import SEEN, held_share, place_text
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import WaitReason
-from gilscope.toolkit.report.document import (
-    Column,
-    Document,
-    Duration,
-    Entry,
-    Heading,
-    Lines,
-    Quantity,
-    Share,
-    Table,
-    summary_lines,
-)
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Quantity, Table, summary_lines
 from gilscope.toolkit.units import format_seconds, inflect, percent
 
 if TYPE_CHECKING:
@@ -180,8 +169,9 @@ def holders_table(holders: Sequence[Holder], left_out: int) -> Table:
     columns = (Column(title="share", key=True), Column(title="held"), Column(title="longest"),
                Column(title="thread", key=True, align="left"), Column(title="where", align="left"))
     rows = tuple(
-        (Entry(Share(holder.share)), Entry(Duration(holder.seconds)), Entry(Duration(holder.longest)),
-         Entry(short_name(holder.thread, LONGEST_NAME)), Entry(where_text(holder)))
+        (Entry(Quantity(holder.share, "share")), Entry(Quantity(holder.seconds, "seconds")),
+         Entry(Quantity(holder.longest, "seconds")), Entry(short_name(holder.thread, LONGEST_NAME)),
+         Entry(where_text(holder)))
         for holder in holders
     )
     notes = [f"{left_out} more caused shorter waits; --places shows more of them"] if left_out else []
@@ -221,9 +211,9 @@ def threads_legend(summary: RecordingSummary, *, gil: bool) -> str:
 def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: bool) -> tuple[Entry, ...]:
     contention = {"locks": row.parked - row.on_objects - row.paused, "objects": row.on_objects, "pauses": row.paused,
                   "spins": row.spun}
-    share = Share(row.waited / row.seconds) if row.waited >= WRITTEN and row.seconds else "-"
+    share = Quantity(row.waited / row.seconds, "share") if row.waited >= WRITTEN and row.seconds else "-"
     waited = (_time(row.waited), share) if gil else ()
-    values = (Duration(row.seconds), _time(row.cpu), _time(row.run_queue), *waited,
+    values = (Quantity(row.seconds, "seconds"), _time(row.cpu), _time(row.run_queue), *waited,
               *(_time(contention[title]) for title in other), _time(row.idle))
     return (Entry(short_name(f"{row.process} {row.name}" if several else row.name, LONGEST_NAME)), *map(Entry, values))
 
@@ -231,7 +221,7 @@ def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: boo
 def _time(seconds: float | None) -> Value:
     if seconds is None:
         return "?"
-    return "-" if seconds < WRITTEN else Duration(seconds)
+    return "-" if seconds < WRITTEN else Quantity(seconds, "seconds")
 
 
 def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> Table:
@@ -245,7 +235,7 @@ def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> T
     columns = (Column(title="waited", key=True), Column(title="times"), Column(title="thread", key=True, align="left"),
                Column(title="for", align="left"), Column(title="where", align="left"))
     rows = tuple(
-        (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")),
+        (Entry(Quantity(place.seconds, "seconds")), Entry(Quantity(place.count, "")),
          Entry(short_name(place.thread or "", LONGEST_NAME)),
          Entry(SHORTER.get(place.reason, place.what)), Entry(where_text(place)))
         for place in places

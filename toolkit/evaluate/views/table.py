@@ -9,8 +9,9 @@ from gilscope.toolkit.evaluate.facts import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet, own_finding
 from gilscope.toolkit.evaluate.sections import InterpreterTrial, Missing, known
-from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
+from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import inflation_text
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class TableCell:
     """A value for the table of targets."""
 
     column: str                     # its title
-    value: str | Inflation
+    value: str
     notes: tuple[str, ...] = ()     # footnotes
 
 
@@ -123,7 +124,7 @@ def _tests(tests: TestRun) -> TableCell:
 def _cost(cost: Cost, *, sure: bool) -> Iterator[TableCell]:
     if sure:
         part = [f"a sample of them: {cost.sample}"] if cost.sample else []
-        yield _cell("1 thread", Inflation(cost.cpu.inverted()), *IN_PLACE[cost.by], *part)
+        yield _cell("1 thread", inflation_text(cost.cpu.inverted()), *IN_PLACE[cost.by], *part)
     else:
         wide = cpu_time_factor(cost, sure=sure)
         yield _cell("1 thread", f"{wide.lo:.2f}-{wide.hi:.2f}x", NOT_QUIET)
@@ -156,5 +157,5 @@ def _first(names: Sequence[str]) -> str:
     return f"{names[0]}{f' +{len(names) - 1}' if len(names) > 1 else ''}" if names else "none"
 
 
-def _cell(column: str, value: str | Inflation, *notes: str) -> TableCell:
+def _cell(column: str, value: str, *notes: str) -> TableCell:
     return TableCell(column=column, value=value, notes=notes)

@@ -23,7 +23,7 @@ from gilscope.toolkit.experiments.base import (
 )
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
 from gilscope.toolkit.experiments.load.open_loop import has_p99
-from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.results import as_quantity, parameter
 from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text, two_digits
 from gilscope.toolkit.experiments.tables_and_figures import (
     UNKNOWN,
@@ -35,7 +35,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     show_metric,
     value_columns,
 )
-from gilscope.toolkit.report.document import Lines, Quantity, Size
+from gilscope.toolkit.report.document import Lines, Quantity
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.experiments.tables_and_figures import Bounded, Show
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Duration, Section, Table
+    from gilscope.toolkit.report.document import Section, Table
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
@@ -288,13 +288,13 @@ def _requests(results: Results) -> Show:
     return show_metric(results, "scheduled", lambda found: number_text(found.center))
 
 
-def _latency(results: Results, name: str, cell: Cell) -> Duration | None:
+def _latency(results: Results, name: str, cell: Cell) -> Quantity | None:
     """Return the percentile `name`, no 99th of few requests; without a spread where the limit cut off a round."""
     if name == "max":
         return results.longest(cell, name)
     if name == "p99" and not has_p99(results.metrics(cell, "scheduled").values()):
         return None
-    found = as_duration(results.metric(cell, name))
+    found = as_quantity(results.metric(cell, name))
     cut = max(results.metrics(cell, name).values(), default=0.0) >= LIMIT
     return replace(found, spread=None) if found is not None and cut else found
 
@@ -304,10 +304,10 @@ def _cost_table(results: Results, build: Build, load: UserLoad) -> Table:
         return Quantity(found.center, "")
 
     return _service_table(results, build, load, f"What it takes on {build.label} under {load.text}", {
-        "CPU per answer": show_metric(results, "cpu_per_answer", as_duration),
+        "CPU per answer": show_metric(results, "cpu_per_answer", as_quantity),
         "cores used": show_metric(results, "cores", number),
         "threads": show_metric(results, "threads", number),
-        "memory": show_metric(results, "pss", lambda found: Size(found.center)),
+        "memory": show_metric(results, "pss", lambda found: Quantity(found.center, "bytes")),
         "cores of helpers": show_metric(results, "helper_cores", number),
     })
 
@@ -421,7 +421,7 @@ def _left_out(results: Results, loads: Sequence[UserLoad]) -> str:
 def _largest_point(results: Results, cell: Cell | None) -> Bounded:
     """Return the longest latency of all rounds for the figure: a maximum, without an interval."""
     found = results.longest(cell, "max")
-    return UNKNOWN if found is None else (found.seconds, nan, nan)
+    return UNKNOWN if found is None else (found.value, nan, nan)
 
 
 def _latency_panel(results: Results, build: Build, load: UserLoad) -> LinePanel:

@@ -9,7 +9,7 @@ from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.concurrency_models import family
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, Publication
 from gilscope.toolkit.experiments.load.open_loop import has_p99
-from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.results import as_quantity, parameter
 from gilscope.toolkit.experiments.round_texts import every_round, range_words, round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
@@ -23,7 +23,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     show_metric,
     value_columns,
 )
-from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.document import Quantity
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.experiments.tables_and_figures import Show
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Quantity, Section, Table
+    from gilscope.toolkit.report.document import Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
 
 PEP_554 = Publication(
@@ -247,11 +247,12 @@ def _round_trip_table(results: Results) -> Table:
     """Return the distribution of round trips beside the queue's polling interval."""
     table = TableBuilder(results, f"Round trips of {SMALLEST} bytes", label_column("build"), label_column("between"),
                          label_column("through"), *value_columns(("get() sleeps", "p50", "p99", "max")))
-    poll = show_metric(results, "poll", lambda found: Duration(found.center))  # a constant of its source: no spread
-    half, longest = show_metric(results, "lap_p50", as_duration), show_longest(results, "lap_max")
+    # A constant of its source has no spread.
+    poll = show_metric(results, "poll", lambda found: Quantity(found.center, "seconds"))
+    half, longest = show_metric(results, "lap_p50", as_quantity), show_longest(results, "lap_max")
 
-    def late(cell: Cell) -> Duration | None:
-        return as_duration(results.metric(cell, "lap_p99")) if has_p99(_laps(results, cell).values()) else None
+    def late(cell: Cell) -> Quantity | None:
+        return as_quantity(results.metric(cell, "lap_p99")) if has_p99(_laps(results, cell).values()) else None
 
     for build in results.builds:
         for route in _routes(results, PING_PONG, SMALLEST):

@@ -13,7 +13,7 @@ from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSett
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
 from gilscope.toolkit.experiments.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
 from gilscope.toolkit.experiments.load.open_loop import has_p99, is_late
-from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
+from gilscope.toolkit.experiments.results import BuildArm, as_quantity, middle
 from gilscope.toolkit.experiments.round_texts import every_round, range_words, round_ratios, rounds_text, two_digits
 from gilscope.toolkit.experiments.tables_and_figures import (
     PublishedColumn,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Duration, Section, Table
+    from gilscope.toolkit.report.document import Quantity, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
 
 ARTICLE = replace(
@@ -164,11 +164,11 @@ def rates_text(results: Results, cell: Cell | None) -> str:
     return rounds_text([1 / each for each in results.values(cell).values()], unit=" requests/s")
 
 
-def percentile(results: Results, cell: Cell, name: str) -> Duration | None:
+def percentile(results: Results, cell: Cell, name: str) -> Quantity | None:
     """Return the percentile `name` of the open loop with its spread over the rounds; no 99th of few requests."""
     if name == "p99" and not has_p99(results.metrics(cell, "sent").values()):
         return None
-    return as_duration(results.metric(cell, name))
+    return as_quantity(results.metric(cell, name))
 
 
 def percentile_entry(results: Results, table: TableBuilder, cell: Cell, name: str) -> Entry:

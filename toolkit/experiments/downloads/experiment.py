@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.base import (
     Experiment,
     threads_model,
 )
-from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.results import as_quantity, parameter
 from gilscope.toolkit.experiments.round_texts import range_words
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
@@ -30,7 +30,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     show_metric,
     value_columns,
 )
-from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Quantity, RatioValue, Size
+from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, RatioValue
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, seconds_axis
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import interval_text
@@ -177,7 +177,7 @@ def _doubts(results: Results, cell: Cell | None) -> list[str]:
         return []
     found = [SLOW_PARSER] if "Python" in results.texts(cell, "parser") else []
     if late.center > LATE_SHARE * parse_seconds(parameter(cell, "latency")):
-        found.append(f"the server of the pages was up to {format_seconds(most.seconds)} late itself (99th percentile)")
+        found.append(f"the server of the pages was up to {format_seconds(most.value)} late itself (99th percentile)")
     return found
 
 
@@ -243,16 +243,16 @@ def _time_table(results: Results, latency: str) -> Table:
         cells = [_find(results, build, model, workers, latency) for build in results.builds]
         table.add(model, str(workers),
                   *(table.entry(cell, results.duration, _doubts(results, cell)) for cell in cells),
-                  "" if pages is None else Duration(_waiting_seconds(pages, latency, workers)))
+                  "" if pages is None else Quantity(_waiting_seconds(pages, latency, workers), "seconds"))
     return table.build()
 
 
 def _cost_table(results: Results, latency: str) -> Table:
     shown = {
-        "CPU per page": show_metric(results, "cpu_per_page", as_duration),
+        "CPU per page": show_metric(results, "cpu_per_page", as_quantity),
         "threads": show_metric(results, "threads", lambda found: Quantity(found.center, "")),
-        "memory": show_metric(results, "pss", lambda found: Size(found.center)),
-        "added by workers": show_metric(results, "added", lambda found: Size(found.center)),
+        "memory": show_metric(results, "pss", lambda found: Quantity(found.center, "bytes")),
+        "added by workers": show_metric(results, "added", lambda found: Quantity(found.center, "bytes")),
     }
     table = TableBuilder(
         results, f"What it takes, pages of {_latency_text(latency)}", label_column("model"), key_column("at a time"),

@@ -23,7 +23,7 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import NAMES
 from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.records import is_number
-from gilscope.toolkit.report.document import Lines, Share
+from gilscope.toolkit.report.document import Lines, Quantity
 from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
 from gilscope.toolkit.report.wording import number_text, quantity_text
 from gilscope.toolkit.stats.sample import summarize
@@ -180,7 +180,7 @@ def _time_or_rate(results: Results) -> Show:
 
 
 def _share(results: Results, name: str) -> Show:
-    return show_metric(results, name, lambda found: Share(found.center))
+    return show_metric(results, name, lambda found: Quantity(found.center, "share"))
 
 
 def _number(results: Results, name: str, unit: str = "") -> Show:
@@ -208,7 +208,7 @@ def _on_cpu(results: Results, build: Build) -> Iterator[str]:
     if waited is None or longest is None or not in_vain or not handovers or calls is None:
         return
     text = (f"{build.label}: two CPU threads spend {percent(waited)} of their time waiting for the GIL; the longest of "
-            f"all waits was {format_seconds(longest.seconds)}. The GIL changes hands {handovers:,.0f} times a second, "
+            f"all waits was {format_seconds(longest.value)}. The GIL changes hands {handovers:,.0f} times a second, "
             f"and a wait has {median(in_vain):.1f} failed tries")
     if min(in_vain) >= MANY_FAILED:
         yield f"{text}: in 2009 there were hundreds, as here."

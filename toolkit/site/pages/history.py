@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.document import Quantity, RatioValue
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
+from gilscope.toolkit.report.wording import interval_text, ratio_text
 from gilscope.toolkit.site.charts.cells import is_clear
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
-from gilscope.toolkit.site.page_values import shown
+from gilscope.toolkit.site.page_values import shown, shown_value
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places, stopping_notes
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.sessions import FEWEST
@@ -294,9 +294,9 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
         "build": series.build, "version": result.build.version, "commit": commit_of(result.build)[:COMMIT],
         "model": COST if series.of_builds else series.model, "workers": series.workers,
         **mark_of(series.mark), "against": series.against,
-        "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio},
+        "ratio": shown_value(RatioValue(result.ratio, "interval")),
         "verdict": result.ratio.verdict(),
-        "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
+        "time": None if time is None else shown_value(Quantity(time.center, "seconds")),
         "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,
     }

@@ -8,9 +8,9 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.document import Duration, Heading, Lines, Quantity, Share
+from gilscope.toolkit.report.document import Heading, Lines, Quantity, RatioValue
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.run_document import metric_value, overhead_table, run_document
+from gilscope.toolkit.report.run_document import overhead_table, run_document
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
@@ -20,7 +20,7 @@ from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resou
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
-from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
+from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown, shown_value
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
@@ -181,16 +181,16 @@ def _row(
     reasons = [note.text for note in result.notes]
     row |= {name: _time(numbers[field]) for name, field in (("time", "time"), ("cpu", "cpu_time"))}
     values = [result.metrics.get(column) for column in metrics]
-    row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in values]
+    row["metrics"] = [each and shown_value(Quantity(each.number, each.metric.unit)) for each in values]
     if result.speedup is not None:
-        row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
+        row["ratio"] = shown_value(RatioValue(result.speedup))
         row["verdict"] = result.speedup.verdict()
     elif result.is_baseline:
         row["verdict"] = "baseline"
     if result.efficiency is not None and cell.workers > 1:
-        row["efficiency"] = {"text": value_text(Share(result.efficiency)), "sort": result.efficiency}
+        row["efficiency"] = shown_value(Quantity(result.efficiency, "share"))
     if result.cpu_inflation is not None:
-        row["inflation"] = {"text": value_text(Quantity(result.cpu_inflation, "x")), "sort": result.cpu_inflation}
+        row["inflation"] = shown_value(Quantity(result.cpu_inflation, "x"))
     return row | {"marks": list(notes.marks(reasons))}
 
 
@@ -200,13 +200,14 @@ def _time(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     middle, several = found["median"], found["count"] > 1
     spread = (found["hi"] - found["lo"]) / 2 / middle if several and middle else None
-    return {"text": value_text(Duration(middle, spread)), "sort": middle}
+    return shown_value(Quantity(middle, "seconds", spread))
 
 
 def _rounds(cell: Cell, observations: Mapping[Cell, Sequence[Observation]]) -> dict[str, Any]:
     """Return the seconds of each round of a cell, one number for each process."""
     return {"build": cell.build, "model": cell.runner, "workers": cell.workers, "values": [
-        {"text": value_text(Duration(each.wall_value)), "starved": each.starved} for each in observations[cell]]}
+        {"text": value_text(Quantity(each.wall_value, "seconds")), "starved": each.starved}
+        for each in observations[cell]]}
 
 
 def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any]:
