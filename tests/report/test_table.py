@@ -222,7 +222,7 @@ def test_floor_is_by_workload_and_shrinks_with_noise():
         maker.noise = noise
         for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
             maker.measure(replace(cell(runner, workers), workload=workload), 1.0)
-    calm, wild = (table.floors.bound("wall", 1) for table in build_tables(maker.run(("3.14",))))
+    calm, wild = (table.floors.all_wall.bound for table in build_tables(maker.run(("3.14",))))
     assert 0 < calm < 0.005
     assert 0.02 < wild < 0.2
 

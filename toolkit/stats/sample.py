@@ -8,8 +8,6 @@ from math import comb, isnan
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Note
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,9 +21,8 @@ class Summary:
     center: float             # in the unit of the values
     lo: float                 # the smallest value if there are too few for the requested confidence
     hi: float                 # the largest value in that case
-    confidence: float         # achieved, 0..1; at least the requested one unless a note says otherwise
+    confidence: float         # achieved, 0..1; at least the requested one unless there are too few values
     count: int
-    notes: tuple[Note, ...] = ()
 
     @property
     def spread(self) -> float:
@@ -44,7 +41,7 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
         confidence: The least probability the interval must have.
 
     Returns:
-        The summary.  With too few values its interval is the range of the values, and a note says so.
+        The summary.  With too few values its interval is the range of the values.
 
     Raises:
         ValueError: `values` is empty, or one of them is not a number.
@@ -59,7 +56,6 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
     return Summary(
         center=median(ordered), lo=ordered[rank - 1], hi=ordered[-rank],
         confidence=order_confidence(len(ordered), rank), count=len(ordered),
-        notes=few_notes(len(ordered), confidence, "processes"),
     )
 
 
@@ -84,13 +80,3 @@ def needed(confidence: float) -> int:
     while order_confidence(count, 1) < confidence:
         count += 1
     return count
-
-
-def few_notes(count: int, confidence: float, unit: str) -> tuple[Note, ...]:
-    """Return a note if `count` `unit` are too few for an interval of `confidence`."""
-    least = needed(confidence)
-    if count >= least:
-        return ()
-    achieved = order_confidence(count, 1)
-    return (Note(text=f"a {confidence * 100:g} % interval needs {least} {unit}, there are {count}: "
-                      f"it is smallest to largest ({achieved * 100:.0f} %)"),)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Note
-    from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
+    from gilscope.toolkit.report.table.observations import Absence, MetricValue
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -27,13 +27,6 @@ class Floors:
     all_cpu: NoiseFloor | None = None
     wall_error: float | None = None         # largest A/A difference, as a share; also known where the floors are not
     cpu_error: float | None = None
-
-    def bound(self, clock: Clock, workers: int) -> float | None:
-        """Return the bound for a comparison whose wider side has `workers`, None where it is not known."""
-        wall, cpu = (self.single_wall, self.single_cpu) if workers == 1 else (self.all_wall, self.all_cpu)
-        # Without an arm of one worker the wider arms serve: their floor is higher, which errs on the safe side.
-        floor = (wall or self.all_wall) if clock == "wall" else (cpu or self.all_cpu)
-        return None if floor is None else floor.bound
 
 
 def over_groups(groups: Sequence[Floors]) -> Floors:

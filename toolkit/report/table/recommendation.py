@@ -80,7 +80,6 @@ class Advice:
     closest: Option | None = None       # the one with the largest speed-up, significant or not
     most: float | None = None           # the largest speed-up of any compared cell that is not excluded
     open: tuple[OpenCell, ...] = ()
-    floor: float | None = None          # the largest noise floor among the comparisons
     tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
     task: float | None = None           # seconds of one task of the baseline
     dispatch: tuple[DispatchCost, ...] = ()   # of each model, the cheapest first
@@ -129,7 +128,6 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         task=None if base.time is None else base.time.center / (index.tasks(base.cell) or 1),
         dispatch=_dispatch_costs(index, base, results),
         below_ceiling=_below_ceiling(ratios, [each.cell for each in results if each.absence is None]),
-        floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
 
