@@ -7,17 +7,21 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
+from gilscope.toolkit.site.charts.cells import is_clear
 from gilscope.toolkit.site.charts.scale import ChartScale, ratio_scale
 from gilscope.toolkit.site.style import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gilscope.toolkit.stats.verdict import Comparison
+
 WIDTH, HEIGHT, TOP, FOOT, LEFT, RIGHT = 360, 230, 10, 30, 40, 26   # pixels
 WIDER = 720         # of a picture with more points than this: pixels
 MOST_WORDS = 8      # under the axis
 CHARACTER = 6.2     # pixels of one, at 11 pixels: wide enough for whatever font it is
 STEPS = 24          # of a curve
+PLOTTED = 0.1       # no ratio is taken for less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,11 @@ class ChartPoint:
     hi: float
     says: str
     clear: bool = True
+
+
+def ratio_point(x: float, ratio: Comparison, says: str) -> ChartPoint:
+    """Return the point of a ratio at `x`."""
+    return ChartPoint(x=x, y=max(ratio.ratio, PLOTTED), lo=ratio.lo, hi=ratio.hi, says=says, clear=is_clear(ratio))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

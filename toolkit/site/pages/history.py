@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.report.document import Quantity, RatioValue
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text
-from gilscope.toolkit.site.charts.cells import is_clear
-from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
+from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
 from gilscope.toolkit.site.page_values import shown, shown_value
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places, stopping_notes
 from gilscope.toolkit.site.style import legend, mark_of, shapes
@@ -236,8 +235,7 @@ def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterat
     words = [(float(i), text) for i, text in enumerate(_ticks(starts), 1)]
     for build in dict.fromkeys(each.build for each in series):
         drawn = [ChartLine(model=each.mark, name=each.name, points=tuple(
-            ChartPoint(x=float(session), y=ratio.ratio, lo=ratio.lo, hi=ratio.hi, clear=is_clear(ratio),
-                       says=f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
+            ratio_point(session, ratio, f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
             for session, ratio in result.by_session.items()))
             for each in _widest(series) if each.build == build
             for result in each.results if result.loaded.id == loaded.id and len(result.by_session) > 1]
@@ -263,9 +261,8 @@ def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
 
 def _over_dates(series: HistorySeries, at: Mapping[str, float]) -> ChartLine:
     points = tuple(
-        ChartPoint(x=at[each.loaded.id], y=each.ratio.ratio, lo=each.ratio.lo, hi=each.ratio.hi,
-                   clear=is_clear(each.ratio),
-                   says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}")
+        ratio_point(at[each.loaded.id], each.ratio,
+                    f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}")
         for each in series.results if each.loaded.id in at)
     return ChartLine(model=series.mark, name=series.name, points=points)
 
@@ -277,10 +274,8 @@ def _over_versions(group: Group, runs: Sequence[LoadedRun]) -> dict[str, Any] | 
     models: dict[str, list[ChartPoint]] = {}
     for i, build in enumerate(order):
         for option in found[build].advice.shown:
-            speedup = option.speedup
-            models.setdefault(option.cell.runner, []).append(ChartPoint(
-                x=float(i), y=speedup.ratio, lo=speedup.lo, hi=speedup.hi, clear=is_clear(speedup),
-                says=f"{build}, N = {option.cell.workers}: {ratio_text(speedup)}"))
+            models.setdefault(option.cell.runner, []).append(ratio_point(
+                i, option.speedup, f"{build}, N = {option.cell.workers}: {ratio_text(option.speedup)}"))
     if len(order) < 2 or not models:  # one is no history
         return None
     drawn = [ChartLine(model=model, name=model, points=tuple(points)) for model, points in models.items()]

@@ -16,8 +16,8 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_text, value_text
-from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
-from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
+from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
+from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown, shown_value
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 ROOM = 4           # workloads that a title names
 LEAST_COUNTS = 2   # numbers of workers, for a picture of how a model scales
-PLOTTED = 0.1      # no ratio of a picture is taken for less
 
 
 def run_page(
@@ -230,9 +229,7 @@ def _point(result: CellResult) -> ChartPoint:
     speedup = result.speedup
     if speedup is None:
         raise AssertionError("what is drawn has a ratio")
-    return ChartPoint(x=result.cell.workers, y=max(speedup.ratio, PLOTTED), lo=speedup.lo, hi=speedup.hi,
-                      clear=is_clear(speedup),
-                      says=f"N = {result.cell.workers}: {ratio_text(speedup)}")
+    return ratio_point(result.cell.workers, speedup, f"N = {result.cell.workers}: {ratio_text(speedup)}")
 
 
 def explained_numbers(baseline: str) -> list[dict[str, str]]:
