@@ -94,7 +94,7 @@ def test_ratios_of_a_run_are_followed_over_its_sessions():
     (line,) = [each for each in chart["lines"] if each["name"] == "threads, N = 8, on 3.13"]
     first, second, third = (point["y"] for point in line["points"])
     assert abs(first - second) < 10 < second - third   # pixels: twice as fast is up there
-    assert "2026-11-21 16:00: 1.99x [1.98, 2.01]" in " ".join(point["says"] for point in line["points"])
+    assert "2026-11-21 16:00: 1.99x [1.97, 2.02]" in " ".join(point["says"] for point in line["points"])
     page = Tags(rendered("history-workload.html", values | page_values("t", "d")))
     assert "Drift between sessions" in page.text
     assert workload_values(group, [known(2)], follow([known(2)]), {})["hosts"][0]["sessions"] == []
