@@ -187,7 +187,7 @@ def plan(
     """
     taken: Counter[str] = Counter()
     machines: dict[Path, list[MachineHosts]] = {}
-    there: dict[tuple[str, int], list[tuple[Run, RunSource]]] = {}
+    there: dict[tuple[str, int], list[RunSource]] = {}   # by start and seed
     found: list[tuple[RunSource, Run]] = []
     for source in sources:
         try:
@@ -196,17 +196,14 @@ def plan(
             problems.append(str(error))
             continue
         alike = there.setdefault((run.started, run.seed), [])
-        if first := next((each for one, each in alike if _same_values(one, each.path, run, source.path)), None):
-            say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
-            continue
-        smaller, larger = next((pair for _, each in alike if (pair := _part_first(each, source))), (None, None))
+        smaller, larger = next((pair for each in alike if (pair := _part_first(each, source))), (None, None))
         if smaller is not None and larger is not None:
-            say(f"{smaller.path} shares raw values with the run in {larger.path}, which has more, and is left out")
+            say(f"{smaller.path} shares raw values with the run in {larger.path}, and is left out")
             if smaller is source:
                 continue
-            alike[:] = [pair for pair in alike if pair[1] is not smaller]
+            alike.remove(smaller)
             found[:] = [pair for pair in found if pair[0] is not smaller]
-        alike.append((run, source))
+        alike.append(source)
         found.append((source, run))
     planned: list[PlannedRun] = []
     for several in _of_one_machine(found, machines):
@@ -279,27 +276,13 @@ def fleet_machines(fleet: Path) -> list[MachineHosts]:
     return [MachineHosts(names) for names in on_one_machine({name: marks[name] for name in folders})]
 
 
-def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:
-    """Return True if two runs of one start and seed have the same builds with the same values."""
-    labels = [build.label for build in one.builds]
-    return labels == [build.label for build in other.builds] and all(
-        _bytes(here / f"{label}.json") == _bytes(there / f"{label}.json") for label in labels)
-
-
 def _part_first(one: RunSource, other: RunSource) -> tuple[RunSource, RunSource] | None:
-    """Return two sources whose runs share raw values, the one with fewer first; None if they share none."""
+    """Return two sources whose runs share raw values, a copy or the one with fewer first; None if they share none."""
     with suppress(BadFileError):   # `load` reports it
         marks = {each.path: value_marks(load_run(each.path)) for each in (one, other)}
         if marks[one.path] & marks[other.path]:
             return (one, other) if len(marks[one.path]) < len(marks[other.path]) else (other, one)
     return None
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
 
 
 def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:
