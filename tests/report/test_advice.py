@@ -293,7 +293,7 @@ def test_published_run_is_continued_where_it_was_measured():
 
 
 @pytest.mark.parametrize(("changes", "why", "remedy"), [
-    ({"rounds": 2}, "since there are fewer than 3 rounds.",
+    ({"rounds": 2}, "since there are fewer than 3 rounds or sessions.",
      "too few rounds: `gilscope run --resume example --rounds 5`"),
 ])
 def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):

@@ -381,4 +381,6 @@ def test_what_several_sessions_leave_open_takes_more_sessions():
     run = make(3, (0.7, 1.0, 1.5))
     text = terminal.render(run_document(run), width=200)
     assert "`gilscope run --add-session example` would tell more" in text
+    few = dataclasses.replace(without_rounds(make(3), GONE, 8), rounds_planned=20)
+    assert "`gilscope run --add-session example` would tell more" in terminal.render(run_document(few), width=200)
     assert "--rounds" not in text

@@ -34,7 +34,7 @@ ONE_MORE_LOOK = (
     "reports, not for all of them together.")
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
-    "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since the noise is unknown",
+    "rounds": f", since there are fewer than {MIN_ROUNDS} rounds or sessions", "floor": ", since the noise is unknown",
 }
 
 
@@ -77,10 +77,10 @@ def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Co
                 "fewer workers")
     elif whys["not measured"]:
         step, is_look = f"the budget ended first: {_resume_text(run)} goes on", True
+    elif len(run.sessions) > 1:   # more rounds in these tell nothing about others
+        step, is_look = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more", True
     elif (whys["rounds"] or not any(each.judgeable for each in ratios)) and (rounds := _rounds_to_ask(run)):
         step = f"too few rounds: {_resume_text(run, rounds)} would tell how noisy they are"
-    elif len(run.sessions) > 1:
-        step, is_look = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more", True
     elif sufficient:
         all_ = "it" if count == 1 else "all"
         which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
