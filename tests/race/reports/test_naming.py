@@ -1,6 +1,5 @@
 """How variables and locks are called, and that looking at them runs nothing of theirs."""
 
-import collections
 import threading
 import types
 
@@ -9,7 +8,6 @@ import pytest
 from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.naming import (
     LockNamer,
-    ReferrerSearch,
     VariableNamer,
     container_text,
     enclosing_class,
@@ -23,8 +21,8 @@ def site(text, op="attr_read", key="", function="<module>", path="/src/jobs.py")
     return SiteInfo(path, 3, 0, 3, 9, function, op, key, text, 0, (), None)
 
 
-def name_of(part, owner, key, *sites, module=None, referrers=None):
-    return VariableNamer(sites, referrers).variable(part, owner, key, sites, module)
+def name_of(part, owner, key, *sites, module=None):
+    return VariableNamer(sites).variable(part, owner, key, sites, module)
 
 
 class Account:
@@ -72,13 +70,6 @@ def test_an_instance_is_told_by_the_global_that_refers_to_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "bank_module", module)
     found = name_of("attr", module.savings, "balance", site("self.balance", path="/src/bank.py"))
     assert found.text == "Account.balance of savings"
-
-
-def test_an_instance_is_told_by_the_attribute_that_refers_to_it():
-    owner = account()
-    owner.parent = account()
-    found = name_of("attr", owner.parent, "balance", site("x.balance"), referrers=ReferrerSearch())
-    assert found.text == "Account.balance of Account.parent"
 
 
 @pytest.mark.parametrize(("owner", "key", "expected"), [
@@ -144,6 +135,13 @@ def test_a_container_by_the_text_of_its_access(part, owner, key, info, expected)
     assert bool(found.item_key) is (part == "item" and not isinstance(owner, set))
 
 
+def test_a_container_by_the_object_whose_getter_returns_it():
+    owner, info = account(totals={}), site("bank.totals", "reads", "", "show")
+    namer = VariableNamer([info])
+    assert namer.variable("structure", owner.totals, None, [info], None, owner).text == "Account.totals"
+    assert namer.variable("structure", {}, None, [info], None, owner).text == "a dict"
+
+
 def test_a_container_without_a_name():
     assert name_of("item", {}, "k", site("load()", "reads")) == ("a dict['k']", "a dict", "", "['k']")
 
@@ -159,34 +157,15 @@ def test_a_parameter_is_called_what_the_module_calls_its_object():
     assert name_of("item", counts, "k", info, module={"counts": counts, "table": {}}).text == "counts['k']"
 
 
-def test_a_parameter_is_called_after_the_attribute_that_refers_to_it():
-    owner = account(totals=collections.Counter())
-    info = site("table[k]", "item_read", "", "increment")
-    assert name_of("item", owner.totals, "k", info, referrers=ReferrerSearch()).text == "Account.totals['k']"
-
-
-def test_what_others_keep_of_an_object_is_no_name():
-    owner = account(totals=collections.Counter())
-    info = site("table[k]", "item_read", "", "increment")
-    assert name_of("item", owner.totals, "k", info).text == "table['k']"
-
-
-def test_a_closure_of_others_is_no_name():
-    def keep(obj):
-        return lambda: obj
-
-    owner = account()
-    kept = keep(owner)
-    found = name_of("attr", owner, "balance", site("self.balance"))
-    assert kept() is owner
-    assert found.text.startswith("Account.balance of <Account at 0x")
-
-
-def test_a_local_keeps_its_name_when_the_time_for_searching_is_over():
-    owner = account(totals={})
-    info = site("table[k]", "item_read", "", "increment")
-    naming = VariableNamer([info], ReferrerSearch(seconds=0))
-    assert naming.variable("item", owner.totals, "k", [info]).text == "table['k']"
+def test_a_parameter_is_called_after_a_global_of_another_file_that_is_checked(monkeypatch):
+    module = types.ModuleType("bank_module")
+    module.__file__ = "/src/bank.py"
+    module.totals = {}
+    monkeypatch.setitem(__import__("sys").modules, "bank_module", module)
+    info, other = site("table[k]", "item_read", "", "increment"), site("x", path="/src/bank.py")
+    namer = VariableNamer([info, other])
+    assert namer.variable("item", module.totals, "k", [info]).text == "totals of bank_module['k']"
+    assert VariableNamer([info]).variable("item", module.totals, "k", [info]).text == "table['k']"
 
 
 @pytest.mark.parametrize(("key", "expected"), [
@@ -280,18 +259,13 @@ def make():
 def locks(tmp_path):
     program = Program(tmp_path, LOCKS)
     core = FakeCore()
-    names = LockNamer(core, SourceFiles(str(tmp_path)), VariableNamer([], ReferrerSearch()))
+    names = LockNamer(core, SourceFiles(str(tmp_path)), VariableNamer([]))
 
     def describe(fragment, lock=None):
         line = program.line_of(fragment)
         core.locks[1] = (((str(program.path), line, program.function_at(line)), ("/x.py", 1, "main")), lock)
         return names.describe(1)["name"]
     return describe
-
-
-class Vault:
-    def __init__(self):
-        self.door = threading.Lock()
 
 
 @pytest.mark.parametrize(("fragment", "expected"), [
@@ -303,11 +277,6 @@ def test_a_lock_by_the_line_that_took_it_first(locks, fragment, expected):
     assert locks(fragment) == expected
 
 
-def test_a_lock_by_the_object_that_refers_to_it(locks):
-    vault = Vault()
-    assert locks("with mine", vault.door) == "Vault.door"
-
-
 def test_a_global_lock(locks, tmp_path, monkeypatch):
     module = types.ModuleType("jobs_module")
     module.__file__ = str(tmp_path / "jobs.py")
@@ -315,18 +284,6 @@ def test_a_global_lock(locks, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jobs_module", module)
     assert locks("with mine", module.lock) == "global lock in jobs.py"
 
-
-def test_a_lock_in_a_closure_variable(locks):
-    def make_counter():
-        guard = threading.Lock()
-
-        def increment():
-            with guard:
-                pass
-        return guard, increment
-
-    guard, _increment = make_counter()
-    assert locks("with lock_of", guard) == "guard of make_counter"
 
 
 def test_a_lock_that_nobody_knows(locks):

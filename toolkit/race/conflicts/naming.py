@@ -1,4 +1,4 @@
-"""Name variables and locks as their author would: by the text of the access, the classes around it, and referrers.
+"""Name variables and locks as their author would: by the text of the access, the classes around it, and globals.
 
 A variable's name has two parts: the text that a report shows, and the *base* by which reports on one variable are
 merged: `Account.balance of <Account 'bob'>` has the base `Account.balance`, `counts['the']` the base `counts`.
@@ -7,19 +7,17 @@ merged: `Account.balance of <Account 'bob'>` has the base `Account.balance`, `co
 from __future__ import annotations
 
 import ast
-import gc
 import os
 import sys
-import time
-from types import CellType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race import effects
 from gilscope.toolkit.race.conflicts import safe_inspection
-from gilscope.toolkit.race.core import UNKNOWN_LOCKS
+from gilscope.toolkit.race.core import NO_VALUE, UNKNOWN_LOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from gilscope.toolkit.race.conflicts.source_context import SourceFiles
@@ -27,12 +25,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.site import SiteInfo
     from gilscope.toolkit.race.spool import Plain
 
-SECONDS = 0.5     # for all searches of a process: each goes through all objects
-SEARCHES = 40
-_clock = time.perf_counter
 _code = FunctionType.__dict__["__code__"].__get__
-_closure = FunctionType.__dict__["__closure__"].__get__
-_cell = CellType.__dict__["cell_contents"].__get__
 
 
 class ObjectName(NamedTuple):
@@ -47,48 +40,21 @@ class ObjectName(NamedTuple):
         return f"{self.name} of {self.place}" if self.place else self.name
 
 
-class ReferrerSearch:
-    """Search for names of objects by their referrers, within a limit of time.
+def global_of(value: Any, paths: Sequence[str], files: set[str]) -> ObjectName | None:
+    """Return the global that holds an object, or None.
 
     Args:
-        files: Returns the paths of the modules whose classes and globals may give a name; references in a test runner
-            or the standard library mean nothing to the author.  None for all modules.
-        seconds: Limit for all searches together.
-        searches: Limit of their number.
+        value: The object.
+        paths: Of the modules to look into first.
+        files: Paths of the modules whose globals mean something to the author, not those of a test runner.
     """
-
-    def __init__(self, files: Callable[[], set[str]] | None = None, seconds: float = SECONDS,
-                 searches: int = SEARCHES) -> None:
-        self._files = files
-        self._seconds = seconds
-        self._searches = searches
-
-    def name(self, value: Any, paths: tuple[str, ...] = ()) -> ObjectName | None:
-        """Return a name of the object, if possible the same in every run, or None.
-
-        First a global of the files at `paths`, then an attribute of a class or instance, another module's global, a
-        closure variable.
-        """
-        files = None if self._files is None else self._files()
-        namespaces = {name: module for name, module in _modules() if files is None or module.get("__file__") in files}
-        for path in paths:
-            for module, namespace in namespaces.items():
-                if namespace.get("__file__") == path and (found := _key_of(namespace, value)):
-                    return ObjectName(found, "" if module == "__main__" or len(paths) == 1 else module)
-        return self._search(value, namespaces)
-
-    def _search(self, value: Any, namespaces: dict[str, dict[str, Any]]) -> ObjectName | None:
-        if self._seconds <= 0 or self._searches <= 0:
-            return None
-        self._searches -= 1
-        started = _clock()
-        try:
-            # On a free-threaded build this stops the other threads for its duration.
-            files = None if self._files is None else self._files()
-            found = list(_names(gc.get_referrers(value), value, namespaces, files))
-            return min(found)[1] if found else None
-        finally:
-            self._seconds -= _clock() - started
+    modules = [(module.get("__file__"), name, module) for name, module in _modules()]
+    for path in (*paths, None):
+        for file, name, module in modules:
+            if (file == path or (path is None and file in files)) and (found := _key_of(module, value)):
+                is_known = path is not None and (name == "__main__" or len(paths) == 1)
+                return ObjectName(found, "" if is_known else name)
+    return None
 
 
 def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -97,57 +63,6 @@ def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
             namespace = safe_inspection.instance_dict(module)
             if namespace is not None:
                 yield name, namespace
-
-
-def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]],
-           files: set[str] | None) -> Iterator[tuple[int, ObjectName]]:
-    """Yield the names that referrers give the object, each after its rank; the lowest is the most natural name."""
-    of_modules = {id(namespace): name for name, namespace in namespaces.items()}
-    for referrer in referrers:
-        kind = type(referrer)
-        if kind is dict:
-            if id(referrer) in of_modules:
-                if found := _key_of(referrer, value):
-                    yield 2, ObjectName(found, of_modules[id(referrer)])
-            elif found := _key_of(referrer, value):
-                owner = type(_instance_with(referrer))
-                if files is None or _module_of(owner) in namespaces:
-                    yield 1, ObjectName(f"{safe_inspection.class_name(owner)}.{found}")
-        elif kind is CellType:
-            yield from _of_cell(referrer, files)
-        else:
-            owner = referrer if safe_inspection.is_class(referrer) else kind
-            if files is None or _module_of(owner) in namespaces:
-                found_in = [name for name, item in safe_inspection.attributes(referrer) if item is value]
-                yield from ((1, ObjectName(f"{safe_inspection.class_name(owner)}.{name}")) for name in found_in)
-
-
-def _module_of(cls: Any) -> str:
-    name = safe_inspection.class_members(cls).get("__module__")
-    return name if type(name) is str else ""
-
-
-def _instance_with(namespace: dict[str, Any]) -> Any:
-    """Return the instance whose `__dict__` this is, or None."""
-    owners = (owner for owner in gc.get_referrers(namespace) if type(owner) is not dict)
-    return next((owner for owner in owners if safe_inspection.instance_dict(owner) is namespace), None)
-
-
-def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, ObjectName]]:
-    for function in gc.get_referrers(cell):
-        for owner in [function] if type(function) is FunctionType else _functions(function):
-            for name, each in zip(_code(owner).co_freevars, _closure(owner) or (), strict=False):
-                if each is cell and (files is None or _code(owner).co_filename in files):
-                    outer = _code(owner).co_qualname.rpartition(".<locals>.")[0]
-                    yield 3, ObjectName(name, safe_inspection.short_function(outer))
-                    return
-
-
-def _functions(closure: Any) -> list[Any]:
-    """Return the functions whose closure this tuple is."""
-    if type(closure) is not tuple:
-        return []
-    return [each for each in gc.get_referrers(closure) if type(each) is FunctionType]
 
 
 def _key_of(namespace: dict[str, Any], value: Any) -> str | None:
@@ -173,12 +88,15 @@ class VariableName(NamedTuple):
 class VariableNamer:
     """Source of names for the variables of one process."""
 
-    def __init__(self, sites: Sequence[SiteInfo], referrers: ReferrerSearch | None = None) -> None:
+    def __init__(self, sites: Sequence[SiteInfo]) -> None:
         self._sites = sites
-        self.referrers = referrers or ReferrerSearch(lambda: {site.path for site in list(sites)})
+
+    def global_of(self, value: Any, paths: Sequence[str]) -> ObjectName | None:
+        """Return the global that holds an object, first of the files at `paths`; see the function of this name."""
+        return global_of(value, paths, {site.path for site in list(self._sites)})
 
     def variable(self, part: str, owner: Any, key: Any, sides: Sequence[SiteInfo],
-                 module: dict[str, Any] | None = None) -> VariableName:
+                 module: dict[str, Any] | None = None, receiver: Any = NO_VALUE) -> VariableName:
         """Return the name of a location.
 
         Args:
@@ -187,6 +105,7 @@ class VariableNamer:
             key: Attribute, item or variable name.
             sides: The sites of the accesses.
             module: The globals of a frame that accesses it, if known.
+            receiver: The object whose getter or setter accesses it, if known.
         """
         if part == "attr":
             return self._attribute(owner, key, sides)
@@ -195,7 +114,7 @@ class VariableNamer:
         if part == "item" and is_module_dict(owner):
             text = f"global {key} in {module_file(owner, sides[0].path)}"
             return VariableName(text, text, str(key))
-        found = self.container(owner, sides, module)
+        found = self.container(owner, sides, module) or _attribute_of(receiver, owner)
         base, name = (found.text, found.name) if found else (f"a {safe_inspection.class_name(type(owner))}", "")
         if part != "item":
             return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
@@ -217,12 +136,12 @@ class VariableNamer:
         return VariableName(f"{base} of {self.instance(owner, without=key, hints=sides)}", base, base)
 
     def instance(self, owner: Any, *, without: str, hints: Sequence[SiteInfo] = ()) -> str:
-        """Return a text that distinguishes the object from others: its label, a referrer's name, or its address."""
+        """Return a text that distinguishes the object from others: its label, a global's name, or its address."""
         cls = safe_inspection.class_name(type(owner))
         if text := safe_inspection.label(owner, without):
             return f"<{cls} {text}>"
         paths = tuple(dict.fromkeys(site.path for site in hints))
-        if found := self.referrers.name(owner, paths):
+        if found := self.global_of(owner, paths):
             return found.text
         return f"<{cls} at {id(owner):#x}>"
 
@@ -234,12 +153,18 @@ class VariableNamer:
                 return ObjectName(f"{cls}.{unmangled(text.partition('.')[2], cls)}")
         if name := _global_name(owner, module):
             return ObjectName(name)
-        # A dotted name is better than that of a parameter; a referrer may have a better name for a parameter's object.
+        # A dotted name is better than that of a parameter, and so is a global that holds the object.
         if dotted := next((text for text, _ in texts if "." in text and "(" not in text), ""):
             return ObjectName(dotted)
-        if found := self.referrers.name(owner, tuple(site.path for site in sides)):
+        if found := self.global_of(owner, tuple(dict.fromkeys(site.path for site in sides))):
             return found
         return next((ObjectName(text) for text, _ in texts if text), None)
+
+
+def _attribute_of(receiver: Any, owner: Any) -> ObjectName | None:
+    """Return the name of the attribute that holds an object, or None."""
+    names = [name for name, item in safe_inspection.attributes(receiver) if item is owner]
+    return ObjectName(f"{safe_inspection.class_name(type(receiver))}.{names[0]}") if names else None
 
 
 def is_module_dict(owner: Any) -> bool:
@@ -363,7 +288,7 @@ class LockNamer:
         if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
             return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls
         paths = () if place is None else (place[0],)
-        if lock is not None and (found := self._naming.referrers.name(lock, paths)):
+        if lock is not None and (found := self._naming.global_of(lock, paths)):
             return _as_global(found, paths)
         if text:
             return text

@@ -175,7 +175,7 @@ class Recorder:
     def _name(self, part: str, owner: Any, key: Any, sites: tuple[SiteInfo, ...],
               frame: FrameType | None) -> VariableName:
         module = None if frame is None else frame.f_globals
-        return self._naming.variable(part, owner, key, sites, module)
+        return self._naming.variable(part, owner, key, sites, module, _receiver(frame, sites[1]))
 
     def _place(self, side: ConflictSide, other: ConflictSide) -> Place:
         """Return the place that a side is counted at: for a read with a dependent or preceding write, that write's."""
@@ -370,6 +370,17 @@ def _lookup(frame: FrameType, name: str) -> Any:
     if frame.f_code.co_flags & OPTIMIZED and name in frame.f_locals:     # in a class body f_locals may run user code
         return frame.f_locals[name]
     return frame.f_globals.get(name, NO_VALUE)
+
+
+def _receiver(frame: FrameType | None, site: SiteInfo) -> Any:
+    """Return the object whose getter or setter a site calls: `pool` of `pool.size`; NO_VALUE if that is not known."""
+    if frame is None or site.op not in {"reads", "writes"}:
+        return NO_VALUE
+    name, *parts = site.text.split(".")[:-1] or [""]
+    found = _lookup(frame, name)
+    for part in parts:
+        found = NO_VALUE if found is NO_VALUE else safe_inspection.attribute(found, part)
+    return found
 
 
 def suppressed_sites() -> list[tuple[str, int, str]]:
