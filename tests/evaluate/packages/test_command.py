@@ -47,10 +47,13 @@ def fill(site, monkeypatch, build, text, *modules):
 @FREE
 def test_package_that_turns_the_gil_on_is_exit_1(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "import thing.multi_used\n", "multi_used")
-    assert main(["doctor", "thing"]) == 1
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"thing 1.0 on {one_build.label} turns the GIL on: thing.multi_used needs the GIL" in shown
-    assert "it cannot be told whether C code was lost" in shown
+    because = f"thing 1.0 on {one_build.label} turns the GIL on: thing.multi_used needs the GIL"
+    doubt = "it cannot be told whether C code was lost"
+    for words, everything in ((), False), (("--full",), True):
+        assert main(["doctor", "thing", *words]) == 1
+        shown = " ".join(capsys.readouterr().out.split())
+        assert because in shown
+        assert (doubt in shown) is everything
 
 
 @FREE

@@ -8,7 +8,7 @@ from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence, Status
 from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
-from gilscope.toolkit.evaluate.views.doctor import document
+from gilscope.toolkit.evaluate.views.doctor import answer_document, document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, HANG, THING, extension, load, run
 from tests.fakes import make_build
@@ -106,3 +106,36 @@ def test_newest_version(newest, told):
 
 def test_nothing_in_the_way_is_said_with_its_limits():
     assert "Nothing stands in the way on 3.99t, as far as imports tell." in shown(READY)
+
+
+def in_short(count, seen=USED, **fields):
+    findings = tuple(Finding(
+        name=f"thing{number}", version="1.0", requested=number < 3, seen=seen, verdict=judge_package(seen),
+        **dict(zip(("interpreters", "interpreter_reasons"), judge_interpreters(seen), strict=True)))
+        for number in reversed(range(count)))
+    made = BuildReport(build=BUILD, reference=COUNTERPART, findings=findings, others=0, **fields)
+    return render(answer_document([made]), width=100)
+
+
+def test_answer_fits_and_has_the_users_own_packages_first():
+    many = in_short(9)
+    assert len(many.splitlines()) <= 14
+    assert [line.split()[0] for line in many.splitlines()[7:12]] == [f"thing{number}" for number in range(5)]
+    assert many.endswith("9 packages examined, 9 in the way; reasons and all packages: --full")
+    assert "needs the GIL" not in many
+
+
+def test_answer_has_the_reasons_of_few_packages():
+    assert "thing0 1.0 on 3.99t turns the GIL on: thing._c needs the GIL" in in_short(1)
+
+
+def test_answer_where_nothing_is_in_the_way_has_no_table():
+    lines = in_short(3, READY).splitlines()
+    assert lines[3:] == ["  Nothing stands in the way on 3.99t, as far as imports tell.", "",
+                         "  3 packages examined; reasons and all packages: --full"]
+    assert "2 doubts" in in_short(3, READY, compiled_elsewhere=("a", "b"))
+
+
+def test_answer_has_what_does_not_load_in_interpreters():
+    assert "thing0 1.0  ready (1 file)  crashes" in in_short(
+        3, replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), run())))

@@ -14,7 +14,7 @@ from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output
 from gilscope.toolkit.commands.streams import print_stderr, put
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
@@ -81,6 +81,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--clear-cache", action="store_true",
                         help="Only remove the cached environments and answers of doctor and evaluate. Without it, at "
                              f"most {USUAL_GIB:g} GiB of environments are kept, for a week ({VARIABLE}=N for N GiB).")
+    add_full(parser, "each package, and why it stands in the way", "what stands in the way, your own packages first")
     add_output(parser)
     add_page(parser)
     parser.set_defaults(run=run)
@@ -112,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
     blocked = any(report.blocked for report in reports)
     output = ReportOutput(args)
     document = _explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports)
-    output.show(document)
+    output.show_answer(lambda: document if args.explain else documents.answer_document(reports), lambda: document,
+                       full=args.full)
     output.finish(lambda: documents.plain(reports))
     if page:
         page.write("verdict.html", verdict_values(

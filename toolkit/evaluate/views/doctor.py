@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
@@ -15,7 +15,7 @@ from gilscope.toolkit.report.document import Column, Document, Entry, Heading, L
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.packages.evidence import Extension, ImportRun
@@ -27,10 +27,38 @@ SCHEMA = "gilscope/doctor/2"   # toolkit/report/schemas/doctor.json
 TOOL = "gilscope doctor"
 
 
+MOST_ROWS = 5       # of the table in the answer
+MOST_REASONS = 2    # packages whose reasons the answer has; of more it has the table alone
+
+
+def answer_document(reports: Sequence[BuildReport]) -> Document:
+    """Return the answer: what stands in the way, the user's own packages first."""
+    names = list(dict.fromkeys(each.name for report in reports for each in report.findings))
+    blocking = {each.name for report in reports for each in report.findings if each.verdict.status.blocks}
+    inside = {each.name for report in reports for each in report.findings if each.interpreter_reasons}
+    table = _table(reports, only=blocking | inside)
+    sections: list[Section] = [_heading(reports), Lines("", (_conclusion(reports),))]
+    if table.rows:
+        sections.append(replace(table, rows=table.rows[:MOST_ROWS]))
+    unowned = any(report.unowned for report in reports)
+    if unowned or 0 < len(blocking) <= MOST_REASONS:
+        sections.append(Lines("", tuple(line for report in reports for line in _blockers(report))))
+    doubts = sum(1 for report in reports for _ in _doubts(report))
+    counts = {f"{counted(len(names), 'package')} examined": len(names),
+              f"{len(table.rows)} in the way": len(table.rows[MOST_ROWS:]),
+              f"{counted(doubts, 'doubt')}": doubts}
+    told = ", ".join(text for text, count in counts.items() if count)
+    sections.append(Lines("", (f"{told}; reasons and all packages: --full".removeprefix("; "),)))
+    return Document(tuple(sections))
+
+
+def _heading(reports: Sequence[BuildReport]) -> Heading:
+    return Heading("doctor: " + ", ".join(_against(report) for report in reports), 1)
+
+
 def document(reports: Sequence[BuildReport]) -> Document:
     """Return one table of packages by builds, and a sentence for everything that stands in the way."""
-    sections: list[Section] = [Heading("doctor: " + ", ".join(_against(report) for report in reports), 1),
-                               Lines("", (_conclusion(reports),)), _table(reports)]
+    sections: list[Section] = [_heading(reports), Lines("", (_conclusion(reports),)), _table(reports)]
     if left_out := tuple(_left_out(reports)):
         sections.append(Lines("", left_out))
     if blockers := [line for report in reports for line in _blockers(report)]:
@@ -145,11 +173,13 @@ def _against(report: BuildReport) -> str:
                                  if report.reference and report.reference != report.build else "")
 
 
-def _table(reports: Sequence[BuildReport]) -> Table:
+def _table(reports: Sequence[BuildReport], only: Collection[str] | None = None) -> Table:
+    """Return a row for each package, or for some: the user's own first, and those in the way."""
     by_name: dict[str, dict[str, Finding]] = {}
     for report in reports:
         for finding in report.findings:
-            by_name.setdefault(finding.name, {})[report.build.label] = finding
+            if only is None or finding.name in only:
+                by_name.setdefault(finding.name, {})[report.build.label] = finding
     tried = any(finding.interpreters is not InterpreterStatus.UNKNOWN for report in reports
                 for finding in report.findings)
     needed_by = {name: _needed_by(found.values()) for name, found in by_name.items()}
@@ -160,7 +190,7 @@ def _table(reports: Sequence[BuildReport]) -> Table:
         columns += [Column(title=f"{report.build.label}, own interpreters", align="left")] * tried
     rows = []
     for name, found in sorted(by_name.items(), key=lambda item: (
-            _rank(item[1].values()), bool(needed_by[item[0]]), item[0])):
+            bool(needed_by[item[0]]), _rank(item[1].values()), item[0])):
         version = next((version_of(each) for each in found.values() if version_of(each)), "")
         row = [Entry(f"{name} {version}".strip()), *[Entry(needed_by[name])] * any(needed_by.values())]
         for report in reports:
