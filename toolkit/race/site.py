@@ -24,9 +24,10 @@ CELLS = "gilscope:cells"         # the local that identifies one activation of a
 # text: the source of the accessed expression, e.g. "self.balance", "counts[word]".  flags: Flag.
 # partners: indexes (site numbers once linked) of the reads that this write may depend on.
 # note: the suppression comment's reason on the line, or None.  operator: of an augmented assignment, such as "+=".
+# tests: of a read, indexes of the earlier reads of the same location whose test decides whether it happens.
 SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at its start
-    "SiteInfo", "path line column end_line end_column function op key text flags partners note operator",
-    defaults=("",))
+    "SiteInfo", "path line column end_line end_column function op key text flags partners note operator tests",
+    defaults=("", ()))
 
 OPS = (
     "attr_read", "attr_write", "attr_update", "attr_proxy", "attr_store",
@@ -42,8 +43,9 @@ _adding = allocate_lock()
 
 
 def register_sites(infos: Sequence[SiteInfo]) -> int:
-    """Add a module's sites to the table and return the number of the first; partners become site numbers."""
+    """Add a module's sites to the table and return the number of the first; partners and tests become site numbers."""
     with _adding:
         first = len(all_sites)
-        all_sites.extend(info._replace(partners=tuple(first + index for index in info.partners)) for info in infos)
+        all_sites.extend(info._replace(partners=tuple(first + index for index in info.partners),
+                                       tests=tuple(first + index for index in info.tests)) for info in infos)
     return first

@@ -37,6 +37,7 @@ class Flag(IntFlag):
     DELETE = 512
     INIT = 1024       # in __init__, __new__ or __post_init__, on the first argument
     MEMO = 2048       # the stored value is made from nothing but the names of the key, functions and constants
+    SNAPSHOT = 4096   # a local keeps what was read, and is tested
 
 
 class RaceKind(StrEnum):
@@ -54,13 +55,14 @@ class RaceKind(StrEnum):
 
 
 class Remedy(StrEnum):
-    """Atomic step that can replace a check and its act: a method of dict, or an exception to catch."""
+    """Atomic step that can replace a check and its act: a method of dict, an exception to catch, or one read."""
 
     SETDEFAULT = "dict.setdefault"
     POP = "dict.pop"
     INDEX_ERROR = "IndexError"
     KEY_ERROR = "KeyError"
     VALUE_ERROR = "ValueError"
+    LOCAL = "local variable"
     EMPTY = "queue.Empty"
     FULL = "queue.Full"
 

@@ -233,3 +233,39 @@ def test_functions_with_spans_of_two_places_are_entered():
         "    def h(self):\n        made = {}\n        made[1] = made.get(1) + 1\n")
         if info.op == "enter"]
     assert entered == ["A.f"]
+
+
+def uses(text):
+    """Return "tests -> use@line" of each read that relies on a test, and "snapshot@line" of each that a local keeps."""
+    infos = sites("def f(self, d, k):\n" + textwrap.indent(textwrap.dedent(text).strip(), "    "))
+    found = [f"{' '.join(f'{infos[one].text}@{infos[one].line}' for one in info.tests)} -> {info.text}@{info.line}"
+             for info in infos if info.tests]
+    return found + [f"{info.text}@{info.line}" for info in infos if info.flags & Flag.SNAPSHOT]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("if self.x is not None:\n    self.x.go()", ["self.x@2 -> self.x@3"]),
+    ("if not self.x:\n    return None\nreturn self.x", ["self.x@2 -> self.x@4"]),
+    ("while self.x:\n    self.x.go()", ["self.x@2 -> self.x@3"]),
+    ("return self.x.go() if self.x else None", ["self.x@2 -> self.x@2"]),
+    ("return self.x and self.x > 3", ["self.x@2 -> self.x@2"]),
+    ("assert self.x\nself.x[0]", ["self.x@2 -> self.x@3"]),
+    ("if d[k] != 0:\n    print(1 / d[k])", ["d[k]@2 -> d[k]@3"]),
+    ("if getattr(self, 'x', None):\n    self.x.go()", ["getattr(self, 'x', None)@2 -> self.x@3"]),
+    ("x = self.x\nif x:\n    self.x.go()", ["self.x@2 -> self.x@4", "self.x@2"]),
+])
+def test_uses_of_what_was_tested(text, expected):
+    assert uses(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("x = self.x\nif x is not None:\n    x.go()", ["self.x@2"]),
+    ("if (x := self.x) is not None:\n    x.go()", []),
+    ("if self.x:\n    k()\n    x = self.x\n    if x:\n        x.go()", ["self.x@4"]),     # tested again
+    ("while not self.x:\n    if self.x is k:\n        break", []),
+    ("if self.x:\n    print(self.x, isinstance(self.x, k))", []),
+    ("if self.y:\n    self.x.go()", []),
+    ("self.x.go()\nif self.x:\n    pass", []),
+])
+def test_tests_without_a_use(text, expected):
+    assert uses(text) == expected

@@ -93,7 +93,7 @@ def revive(fields: tuple[Any, ...], number: int) -> object:
 
     info = SiteInfo(*fields)
     if number >= len(all_sites) or all_sites[number] != info:
-        info = info._replace(partners=())     # their numbers are those of other sites here
+        info = info._replace(partners=(), tests=())     # their numbers are those of other sites here
         number = register_sites([info])
     return load().site(info, number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.conflicts.conflict_context import role_in
+from gilscope.toolkit.race.conflicts.conflict_context import role_in, tests_and_uses
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.effects import Fact, methods_with
@@ -105,14 +105,16 @@ def is_polled(conflict: ConflictContext) -> bool:
 
 
 def is_tested(conflict: ConflictContext) -> bool:
-    """Return True if True, False or None is stored, and the load decides an `if` or is all that a property returns.
+    """Return True if True, False or None is stored, and the load decides an `if` or what a predicate returns.
+
+    A load into a local that is tested is such a load, too: whatever is tested is also what is used.
 
     A state with more values than on and off is excluded: it may have to agree with the rest of the object.
     """
     pair = conflict.read_and_write()
     if pair is None or not _is_flag(*pair, conflict) or conflict.sources.literal(pair[1].site) not in TWO_VALUED:
         return False
-    return bool(pair[0].site.flags & Flag.TEST) or conflict.sources.accessor(pair[0].site)
+    return bool(pair[0].site.flags & (Flag.TEST | Flag.SNAPSHOT)) or conflict.sources.decides(pair[0].site)
 
 
 def stores_same_constant(conflict: ConflictContext) -> bool:
@@ -136,6 +138,8 @@ def _is_flag(read: ConflictSide, write: ConflictSide, conflict: ConflictContext)
         return False
     if read.site.flags & Flag.AUGMENTED or _announces_early(write, conflict):
         return False
+    if tests_and_uses(read.number, write, conflict.sites, conflict.sources):
+        return False
     writers = [number for number in conflict.sites.writers(read.number)
                if not (conflict.sites[number].flags & Flag.RECHECKED and write.locks)]
     return all(role_in(read, number, write, conflict) == "plain" for number in writers)
@@ -145,6 +149,50 @@ def _stays_in_loop(side: ConflictSide, conflict: ConflictContext) -> bool:
     """Return True if only the loop that the store ends decides about the store."""
     reads = [conflict.sites[number] for number in side.site.partners]
     return all(read.flags & Flag.POLL and conflict.sources.in_loop_of(read, side.site) for read in reads)
+
+
+# -- busy flags -----------------------------------------------------------------------------------------------------
+
+
+def is_busy_flag(conflict: ConflictContext) -> bool:
+    """Return True if a flag is taken by a test and a store under a lock, and given back by one store of its owner.
+
+    The owner is the thread that took it, so the store that gives it back is in the same function, after the one that
+    takes it.
+    """
+    sides = (conflict.first, conflict.second)
+    return any(_gives_back(giver, conflict) and (other.number == giver.number or _takes_flag(other, giver, conflict))
+               for giver, other in (sides, sides[::-1]))
+
+
+def is_own(conflict: ConflictContext) -> bool:
+    """Return True if threads store themselves, and ask only whether it was they: what another stores is no answer."""
+    pair = conflict.read_and_write()
+    return pair is not None and conflict.sources.compares_owner(pair[0].site) and conflict.sources.stores_owner(
+        pair[1].site)
+
+
+def _gives_back(side: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the side is a store of True or False, and its function takes the flag before."""
+    return side.kind == AccessKind.WRITE and bool(side.site.flags & Flag.CONSTANT) and any(
+        _takes_for(site, side.site, conflict) for site in conflict.sites.neighbours(side.number))
+
+
+def _takes_flag(side: ConflictSide, giver: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the side is the test or the store that takes the flag, and holds a lock."""
+    numbers = conflict.sites.writers(side.number) if side.kind == AccessKind.READ else [side.number]
+    return bool(side.locks) and any(_takes_for(conflict.sites[number], giver.site, conflict) for number in numbers)
+
+
+def _takes_for(site: SiteInfo, giver: SiteInfo, conflict: ConflictContext) -> bool:
+    """Return True if a store takes the flag that `giver` gives back: under a lock, only if a test found it free."""
+    guarded_constant = site.flags & Flag.GUARD and site.flags & Flag.CONSTANT
+    if site.text != giver.text or site.line >= giver.line or not guarded_constant:
+        return False
+    tests = [conflict.sites[number] for number in site.partners]
+    values = [conflict.sources.literal(store) for store in (site, giver)]
+    return all(isinstance(value, bool) for value in values) and values[0] != values[1] and all(
+        conflict.sources.in_one_with(test, site) for test in tests)
 
 
 # -- publication ----------------------------------------------------------------------------------------------------

@@ -169,6 +169,8 @@ BENIGN_ORDERS: PatternTable = (
     ("flag",           "two threads store the same constant without a test",             patterns.stores_same_constant),
     ("flag",           "a constant, and a read that decides a loop",                     patterns.is_polled),
     ("flag",           "True, False or None, and a read that decides an `if`",           patterns.is_tested),
+    ("owner",          "taken by test and store under a lock, given back by its owner",  patterns.is_busy_flag),
+    ("owner",          "threads store themselves, and ask only whether it was they",     patterns.is_own),
     ("publication",    "a reference stored under the lock of all writes, loaded once",   patterns.publishes),
     ("memo",           "the check leads to an immutable value made from the key alone",  patterns.is_memo),
     ("tolerant",       "the act fails softly: pop with a default, a caught exception",   patterns.is_tolerant),
@@ -179,5 +181,6 @@ BENIGN_SPANS: PatternTable = (
     ("presence",       "the check found a key, and no write removes it",                 patterns.keeps_key),
     ("memo",           "the check leads to an immutable value made from the key alone",  patterns.is_memo),
     ("tolerant",       "the act fails softly: pop with a default, a caught exception",   patterns.is_tolerant),
+    ("owner",          "taken by test and store under a lock, given back by its owner",  patterns.is_busy_flag),
     ("idempotent",     "the check leads to the same `add` in either thread",             patterns.is_idempotent),
 )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.conflicts.source_context import SourceFiles
     from gilscope.toolkit.race.site import SiteInfo
 
+    Index = tuple[int, dict[int, list[int]], dict[int, list[int]]]
+
 ROLES = ("update", "check", "part")     # in this order where a read has several
 
 
@@ -65,26 +67,35 @@ class ConflictContext(NamedTuple):
 
 
 class SiteIndex:
-    """All sites by number, and the writes that depend on each read."""
+    """All sites by number, the writes that depend on each read, and the reads that rely on each test."""
 
     def __init__(self, sites: list[SiteInfo]) -> None:
         self._sites = sites
-        self._index: tuple[int, dict[int, list[int]]] = (0, {})    # replaced as a whole: threads read it at any time
+        self._index: Index = (0, {}, {})    # replaced as a whole: threads read it at any time
 
     def __getitem__(self, number: int) -> SiteInfo:
         return self._sites[number]
 
     def writers(self, read: int) -> list[int]:
         """Return the numbers of the writes that may depend on the read."""
-        known, writers = self._index
-        if known != len(self._sites):     # more modules have been imported since
+        return self._dependent()[1].get(read, [])
+
+    def uses(self, test: int) -> list[int]:
+        """Return the numbers of the later reads of the location that rely on what the test found."""
+        return self._dependent()[2].get(test, [])
+
+    def _dependent(self) -> Index:
+        index = self._index
+        if index[0] != len(self._sites):     # more modules have been imported since
             sites = list(self._sites)
-            writers = {}
+            index = (len(sites), {}, {})
             for number, site in enumerate(sites):
                 for partner in site.partners:
-                    writers.setdefault(partner, []).append(number)
-            self._index = (len(sites), writers)
-        return writers.get(read, [])
+                    index[1].setdefault(partner, []).append(number)
+                for test in site.tests:
+                    index[2].setdefault(test, []).append(number)
+            self._index = index
+        return index
 
     def neighbours(self, number: int) -> Iterator[SiteInfo]:
         """Yield the sites of the same function, in the order of the source."""
@@ -165,7 +176,24 @@ def read_role(read: ConflictSide, write: ConflictSide, conflict: ConflictContext
     if read.site.flags & Flag.AUGMENTED:
         return "update"
     roles = [role_in(read, number, write, conflict) for number in conflict.sites.writers(read.number)]
+    if tests_and_uses(read.number, write, conflict.sites, conflict.sources):
+        roles.append("check")
     return next((role for role in ROLES if role in roles), "plain")
+
+
+def tests_and_uses(read: int, write: ConflictSide, sites: SiteIndex, sources: SourceFiles) -> tuple[int, ...]:
+    """Return the numbers of the test and the uses that a read is part of, () if the write does not outdate the test.
+
+    It does if it stores a constant, such as None, on which the use may fail.  True and False are flags: a use of one
+    finds either.
+    """
+    flags = write.site.flags
+    ends = flags & Flag.DELETE or (flags & Flag.CONSTANT and not isinstance(sources.literal(write.site), bool))
+    if write.kind != AccessKind.WRITE or not ends:
+        return ()
+    tests = sites[read].tests
+    uses = [number for test in (read, *tests) for number in sites.uses(test) if not sources.tolerant(sites[number])]
+    return (*(tests or (read,)), *uses) if uses else ()
 
 
 def role_in(read: ConflictSide, number: int, write: ConflictSide, conflict: ConflictContext) -> str:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.benign_patterns import older_than_both
 from gilscope.toolkit.race.conflicts.classify import classify
-from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide, SiteIndex, follows_act
+from gilscope.toolkit.race.conflicts.conflict_context import (
+    ConflictContext,
+    ConflictSide,
+    SiteIndex,
+    follows_act,
+    tests_and_uses,
+)
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
 from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.core import NO_VALUE
@@ -222,22 +228,28 @@ class Recorder:
             "started": [self._frame(frame) for frame in _own(started)],
             "locks": [self._locks.describe(uid) for uid in access[4]],
             "text": site.text, "op": site.op, "operator": site.operator,
-            "column": site.column, "lines": list(self._lines(side, other)), "partner": self._partner(side),
+            "column": site.column, "lines": list(self._lines(side, other)), "partner": self._partner(side, other),
         }
 
-    def _partner(self, side: ConflictSide) -> list[Plain] | None:
-        """Return the place of the other half of the span: the read of a write, the write of a read."""
+    def _partner(self, side: ConflictSide, other: ConflictSide) -> list[Plain] | None:
+        """Return the place of the other half of the span: the read of a write, the write or use of a read."""
         if side.span >= 0 and side.span != side.number:
             return self._spot(side.span)
         if side.kind == AccessKind.READ:
-            writers = self._sites.writers(side.number)
-            return self._spot(writers[0]) if writers else None
+            dependent = [*self._sites.writers(side.number), *self._tests_and_uses(side, other)]
+            return next((self._spot(number) for number in dependent if number != side.number), None)
         return self._spot(side.site.partners[0]) if side.site.partners else None
+
+    def _tests_and_uses(self, side: ConflictSide, other: ConflictSide) -> tuple[int, ...]:
+        if side.kind != AccessKind.READ:
+            return ()
+        return tests_and_uses(side.number, other, self._sites, self._sources)
 
     def _lines(self, side: ConflictSide, other: ConflictSide) -> tuple[int, int]:
         """Return the lines from the first read or test of the side's function to the last act that depends on it."""
         acts = self._acts(side, other)
         numbers = acts | {partner for number in acts for partner in self._sites[number].partners} | {side.span} - {-1}
+        numbers |= set(self._tests_and_uses(side, other))
         # A read that follows the act sees what one lock over test and act leaves behind.
         if side.kind != AccessKind.READ or not follows_act(side.number, other.number, self._sites):
             numbers.add(side.number)
@@ -252,6 +264,8 @@ class Recorder:
         """Return the atomic step that can replace each check and its act, None if there is none or they differ."""
         if kind != RaceKind.CHECK_THEN_ACT:
             return None
+        if self._tests_and_uses(first, second) or self._tests_and_uses(second, first):
+            return Remedy.LOCAL.value
         acts = [self._sites[number] for number in self._acts(first, second) | self._acts(second, first)]
         found = {_remedy_of(act, owner, self._sources) for act in acts if act.flags & Flag.GUARD}
         remedy = found.pop() if len(found) == 1 else None

@@ -80,6 +80,8 @@ class SourceFiles:
                 return None if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets) else node.value
             if isinstance(node, ast.AnnAssign | ast.NamedExpr):
                 return node.value
+            if isinstance(node, ast.Call) and site.op == "dynamic" and len(node.args) == 3:
+                return node.args[2]
             if isinstance(node, ast.stmt):
                 return None
         return None
@@ -150,14 +152,22 @@ class SourceFiles:
                 return alone and any(child is step for child in node.body for step in self.around(write))
         return False
 
-    def accessor(self, read: SiteInfo) -> bool:
-        """Return True if the read is all that its function does: `return self._stopped`."""
-        function = next((node for node in self.around(read) if isinstance(node, ast.FunctionDef)), None)
-        if function is None:
-            return False
-        said = ast.get_docstring(function, clean=False) is not None
-        last = function.body[-1]
-        return len(function.body) == 1 + said and isinstance(last, ast.Return) and isinstance(last.value, ast.Attribute)
+    def decides(self, read: SiteInfo) -> bool:
+        """Return True if the read only decides a test or a predicate: `return not self.open`, `any(w.done for w in w)`.
+
+        A property that returns the attribute and does nothing else is a predicate, too.
+        """
+        nodes = self.around(read)
+        as_truth = False
+        for inner, node in pairwise(nodes):
+            if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp) and inner is node.test:
+                return True
+            if isinstance(node, ast.Return | ast.Lambda):
+                return as_truth or (inner is nodes[0] and _is_accessor(nodes))
+            if isinstance(node, ast.stmt) or not _keeps_truth(node, inner):
+                return False
+            as_truth = as_truth or not isinstance(node, ast.GeneratorExp | ast.ListComp)
+        return False
 
     def tolerant(self, act: SiteInfo) -> bool:
         """Return True if the act copes with an outdated check: its failure is caught, or it cannot fail."""
@@ -172,6 +182,36 @@ class SourceFiles:
             if isinstance(node, ast.With) and inner in node.body and any(map(_suppresses, node.items)):
                 return True
         return False
+
+    def compares_owner(self, read: SiteInfo) -> bool:
+        """Return True if the read is compared with the current thread or process: `if self.owner == get_ident()`."""
+        nodes = self.around(read)
+        compare = next((node for node in nodes if isinstance(node, ast.Compare)), None)
+        if compare is None or not all(isinstance(op, _EQUALITY) for op in compare.ops):
+            return False
+        others = [part for part in (compare.left, *compare.comparators) if not _covers(part, read)]
+        return bool(others) and all(self._is_own_id(part, nodes) for part in others)
+
+    def stores_owner(self, write: SiteInfo) -> bool:
+        """Return True if the current thread or process is stored, or None."""
+        stored = self.stored(write)
+        if isinstance(stored, ast.Constant):
+            return stored.value is None
+        return stored is not None and self._is_own_id(stored, self.around(write))
+
+    @staticmethod
+    def _is_own_id(node: ast.expr, around: list[ast.AST]) -> bool:
+        if isinstance(node, ast.Name):
+            function = next((one for one in around if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)), None)
+            stores = [one for one in ast.walk(function) if isinstance(one, ast.Assign | ast.NamedExpr)
+                      and any(isinstance(target, ast.Name) and target.id == node.id for target in _targets(one))
+                      ] if function is not None else []
+            return bool(stores) and all(_asks_for_id(store.value) for store in stores)
+        return _asks_for_id(node)
+
+    def in_one_with(self, read: SiteInfo, write: SiteInfo) -> bool:
+        """Return True if both are in the body of one `with` statement."""
+        return any(isinstance(node, ast.With) and _covers(node, read) for node in self.around(write))
 
     def before_with(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if the read precedes the `with` statement around the write."""
@@ -284,6 +324,36 @@ def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
             if id(node) not in called and any(node in [*call.args, *(word.value for word in call.keywords)]
                                               and _threads(call) for call in called.values()):
                 yield node
+
+
+_EQUALITY = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
+
+
+def _targets(node: ast.Assign | ast.NamedExpr) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _asks_for_id(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {
+        "get_ident", "get_native_id", "current_thread", "currentThread", "current_task", "getpid"}
+
+
+def _keeps_truth(node: ast.AST, part: ast.AST) -> bool:
+    """Return True if no more than the truth of a part matters to an expression."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in {"all", "any", "bool"} and part in node.args
+    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return part is node.elt
+    return isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)) or (
+        isinstance(node, ast.Compare) and all(isinstance(op, _EQUALITY) for op in node.ops))
+
+
+def _is_accessor(nodes: list[ast.AST]) -> bool:
+    """Return True if the innermost function around consists of one statement, beside its docstring."""
+    function = next((node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)), None)
+    if not isinstance(function, ast.FunctionDef) or not isinstance(nodes[0], ast.Attribute):
+        return False
+    return len(function.body) == 1 + (ast.get_docstring(function, clean=False) is not None)
 
 
 def _own(called: dict[int, ast.Call], node: ast.Name) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
+    "owner": "Only its owner gives it back: what others store meanwhile changes no answer.",
     "double-checked": "Double-checked locking: the test outside the lock is repeated inside it before the store.",
     "publication": "A reference is stored under a lock and loaded in one step: readers see the old one or the new.",
     "construction": "The constructor stored it before any other thread could reach the object.",
@@ -31,6 +32,7 @@ REMEDIES = {
     Remedy.POP: "Use `dict.pop(key, None)` in place of check and removal",
     **{error: f"Act without the check and catch {error}" for error in (
         Remedy.INDEX_ERROR, Remedy.KEY_ERROR, Remedy.VALUE_ERROR)},
+    Remedy.LOCAL: "Read it once into a local, and test and use that",
     Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
     Remedy.FULL: "Use `put_nowait` without the check and catch queue.Full",
 }
@@ -111,7 +113,7 @@ def _lost(sides: Sequence[Access], name: _Lines) -> str:
 def _checked(sides: Sequence[Access], name: _Lines, item_key: str) -> str:
     for side, other in (sides, reversed(sides)):
         if side.partner is not None and other.verb not in READS:
-            test, act = (side.place, side.partner) if side.verb in READS else (side.partner, side.place)
+            test, act = sorted((side.place, side.partner), key=lambda place: place.line)
             where = (f"the test and the act of {name.of(test)}" if test.line == act.line
                      else f"{name.of(test)} and {name.of(act)}")
             return f"Another thread can {_act(other, item_key)} between {where}."
@@ -207,7 +209,8 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
     if part == "iterator":
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {held} around `next`."
     # A lock that is held at one line may not be held over several.
-    lacking = [side for side in (first, second) if side in lock.lacking or side.lines[0] != side.lines[1]]
+    lacking = [side for side in (first, second)
+               if lock.name is None or side in lock.lacking or side.lines[0] != side.lines[1]]
     all_lines, lacking_lines = ({side.lines for side in sides} for sides in ((first, second), lacking))
     too = ", too" if lock.name and len(lacking_lines) < len(all_lines) else ""
     over = f"old {held} over {line_ranges(lacking or (first, second))}{too}{_reentrant((first, second), lock.name)}"

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.partners import PartnerFinder
 
 _KEYED_METHODS = methods_with(Fact.KEYED)
+_HARMLESS = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)     # comparisons that any value allows
+# Builtins that accept any value.
+_ACCEPTING = frozenset({"bool", "callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 
 
@@ -36,6 +39,7 @@ class ExpressionFlow:
         self.held: tuple[object, ...] = ()         # `with` statements around, locks acquired before
         self.trace: Reads = NOTHING                # reads since the start of a `try`
         self.taken: dict[NamedLocation, Read] = {}     # locations whose whole value a local holds: see `take`
+        self.tested: set[ast.AST] = set()          # expressions whose value is only tested
 
     def value(self, node: ast.AST | None) -> Reads:
         """Return the reads that the value of an expression depends on; record its writes."""
@@ -56,9 +60,18 @@ class ExpressionFlow:
         """Return one read, or none if its location has no name."""
         if base is None:
             return NOTHING
-        found = frozenset([Read(Role(role, node), NamedLocation(kind, base, key), self.held)])
+        place = NamedLocation(kind, base, key)
+        if node not in self.tested and kind in ("attr", "name", "item"):
+            self.use(Role(role, node), place)
+        found = frozenset([Read(Role(role, node), place, self.held)])
         self.trace |= found
         return found
+
+    def use(self, role: Role, place: NamedLocation) -> None:
+        """Record a read that relies on what an earlier read of the location found."""
+        tests = {read.role for group in self.guards for read in group if read.place == place} - {role}
+        if tests:
+            self.spans.plan.add_use(role, tests)
 
     @contextmanager
     def guarded(self, reads: Reads) -> Iterator[None]:
@@ -74,7 +87,11 @@ class ExpressionFlow:
         """Read a variable."""
         if not isinstance(node.ctx, ast.Load):
             return NOTHING
-        return self.variable(node, "access") | self.locals.get(node.id, NOTHING)
+        kept = self.locals.get(node.id, NOTHING)
+        if node in self.tested:
+            for read in kept:
+                self.spans.plan.add_snapshot(read.role)
+        return self.variable(node, "access") | kept
 
     def variable(self, node: ast.Name, role: str) -> Reads:
         """Return the read of a watched variable."""
@@ -160,6 +177,7 @@ class ExpressionFlow:
             return self.truth(node.operand)
         if isinstance(node, ast.BoolOp):
             return self.value_BoolOp(node, decides=True)
+        self.tested.add(node)
         reads = self.value(node)
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.NamedExpr):
             reads |= self.read("size", node, "size", self.paths.of(node))
@@ -183,6 +201,8 @@ class ExpressionFlow:
 
     def value_Compare(self, node: ast.Compare) -> Reads:
         """Compare; `in` reads a key, or an attribute."""
+        if all(isinstance(op, _HARMLESS) for op in node.ops):
+            self.tested.update((node.left, *node.comparators))
         reads = self.parts(node)
         if tested := tested_attribute(node):
             reads |= self.read("access", node, "attr", self.paths.of(tested[0]), tested[1])
@@ -233,6 +253,8 @@ class CallFlow(ExpressionFlow):
         """Call; a method may be a getter or setter of its receiver."""
         if isinstance(node.func, ast.Attribute):
             return self.method(node, node.func, awaited=awaited)
+        if isinstance(node.func, ast.Name) and node.func.id in _ACCEPTING:
+            self.tested.update(node.args)
         reads = self.value(node.func) | self.arguments(node)
         self.rewriting(node)
         if not isinstance(node.func, ast.Name):
@@ -279,6 +301,8 @@ class CallFlow(ExpressionFlow):
         if base is None or self._is_library(function.value):
             self.rewriting(node)
             return receiver | given
+        if name in self.table.stored_attributes:
+            self.use(Role("access", function), NamedLocation("attr", base, name))
         found = self.container(node, name, base, given)
         if not awaited and self._may_be_ours(name, node):
             place = NamedLocation("call", base, name)

@@ -10,7 +10,7 @@ from gilscope.toolkit.race.site import MARKER, OP_PREFIX, SiteInfo
 from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LONGEST_TEXT = 80    # characters of an expression in a report
 
@@ -35,13 +35,25 @@ class PartnerPlan:
     def __init__(self) -> None:
         self.acts: dict[Role, DependentWrite] = {}
         self.reads: set[Role] = set()           # partners of all writes
-        self.facts: dict[Role, Flag] = {}       # further flags of writes
+        self.facts: dict[Role, Flag] = {}       # further flags
+        self.uses: dict[Role, set[Role]] = {}   # reads -> the reads of the same location whose test led there
+        self.tests: set[Role] = set()           # the latter
 
     def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:
         """Add partners to a write."""
         known = self.acts.get(act, DependentWrite((), Flag.NONE))
         self.acts[act] = DependentWrite(tuple({*known.partners, *partners}), known.flags | flags)
         self.reads.update(partners)
+
+    def add_use(self, use: Role, tests: set[Role]) -> None:
+        """Add a read of what earlier reads tested."""
+        self.uses.setdefault(use, set()).update(tests)
+        self.tests |= tests
+
+    def add_snapshot(self, read: Role) -> None:
+        """Add a read of a value that a local keeps until it is tested."""
+        self.facts[read] = self.facts.get(read, Flag.NONE) | Flag.SNAPSHOT
+        self.uses.pop(read, None)
 
     def getters(self) -> set[str]:
         """Return the names of functions whose calls are the first half of a span."""
@@ -86,6 +98,7 @@ class SiteCollector:
         self._infos: list[SiteInfo] = []
         self._roles: dict[Role, int] = {}
         self._acts: list[tuple[int, DependentWrite]] = []
+        self._uses: list[tuple[int, set[Role]]] = []
 
     def add(self, op: str, node: ast.AST, key: str = "", flags: Flag = Flag.NONE, *,
             role: Role | None = None, text: ast.expr | str = "") -> ast.Constant:
@@ -99,6 +112,10 @@ class SiteCollector:
         if op != "writes" and role in self.plan.reads:
             flags |= Flag.SPAN_READ
             self._roles[role] = index
+        if role in self.plan.tests:
+            self._roles.setdefault(role, index)
+        if tests := self.plan.uses.get(role):
+            self._uses.append((index, tests))
         flags |= self.plan.facts.get(role, Flag.NONE)
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
@@ -109,12 +126,16 @@ class SiteCollector:
         return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
 
     def finish(self) -> list[SiteInfo]:
-        """Return all sites, each with the indexes of its partners."""
+        """Return all sites, each with the indexes of its partners and tests."""
         infos = list(self._infos)
         for index, act in self._acts:
-            partners = tuple(sorted({self._roles[role] for role in act.partners if role in self._roles}))
-            infos[index] = infos[index]._replace(partners=partners)
+            infos[index] = infos[index]._replace(partners=self._indexes(act.partners))
+        for index, tests in self._uses:
+            infos[index] = infos[index]._replace(tests=self._indexes(tests))
         return infos
+
+    def _indexes(self, roles: Iterable[Role]) -> tuple[int, ...]:
+        return tuple(sorted({self._roles[role] for role in roles if role in self._roles}))
 
 
 def call(op: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:

@@ -188,7 +188,10 @@ class AccessRewriter(RewriterBase):
 
     def load_attribute(self, node: ast.Attribute) -> ast.Attribute:
         """Rewrite a load, unless it needs no op."""
-        if not self.needs_op(node) or self.is_repeated(node):
+        needed = self.needs_op(node)
+        if not needed or self.is_repeated(node):
+            if needed and Role("access", node) in self.sites.plan.uses:    # reports name it
+                self.sites.add("attr_read", node, self.mangled(node.attr), self.test, text=node)
             node.value = self.expr(node.value)
             return node
         return self.attribute(node, "attr_read", self.test)
