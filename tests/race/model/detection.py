@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 READ, WRITE, ATOMIC = int(AccessKind.READ), int(AccessKind.WRITE), int(AccessKind.ATOMIC)
 CONSTANT, POLL, SPAN_READ = int(Flag.CONSTANT), int(Flag.POLL), int(Flag.SPAN_READ)
-RECHECKED, MEMO = int(Flag.RECHECKED), int(Flag.MEMO)
+RECHECKED, MEMO, INIT = int(Flag.RECHECKED), int(Flag.MEMO), int(Flag.INIT)
+COUNTED, NEW, RELIES = int(Flag.COUNTED), int(Flag.NEW), int(Flag.RELIES)
 CHANGING = frozenset(map(int, (
     AccessKind.WRITE, AccessKind.ATOMIC, AccessKind.GROW, AccessKind.SHRINK, AccessKind.RESHAPE)))
 _WHOLES = 64      # reads of many items of one container at once
-# Loads with an edge from the store they read: polls, all loads, loads of a container made for that store.
-BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
+# Loads with an edge from the store they read: polls, all loads, loads of a container made for that store, or of any
+# object.
+BY_POLLS, BY_ALL, BY_FRESH, BY_NEW = 1, 2, 4, 8
 
 
 def unseen(touch: Operation, access: AccessRecord | None) -> bool:
@@ -51,6 +53,7 @@ def load(touch: Operation, location: Location) -> None:
     checked for twice, a memo, a container made anew for each change.
     """
     _against_write(touch, location, None)
+    _against_removal(touch, location)
     poll = bool(touch.site.flags & POLL)
     write = location.write
     if location.published is not None and unseen(touch, write) and _saw_whole(touch, location.by):
@@ -60,10 +63,13 @@ def load(touch: Operation, location: Location) -> None:
     slot = touch.state.slot
     if not touch.repeats(location.reads.get((slot, poll))):
         location.reads[slot, poll] = touch.access(READ)
+        location.relying[slot, poll] = bool(touch.site.flags & RELIES)
 
 
 def _saw_whole(touch: Operation, by: int) -> bool:
-    return bool(by & BY_ALL or (by & BY_POLLS and touch.site.flags & POLL) or (by & BY_FRESH and touch.sees_fresh()))
+    made = by & BY_NEW and not touch.site.flags & SPAN_READ
+    return bool(by & BY_ALL or (by & BY_POLLS and touch.site.flags & POLL) or (by & BY_FRESH and touch.sees_fresh())
+                or (made and touch.sees_object()))
 
 
 def polled(touch: Operation) -> None:
@@ -77,7 +83,8 @@ def polled(touch: Operation) -> None:
 
 def _publish(touch: Operation, location: Location) -> None:
     flags = touch.site.flags
-    by = (BY_POLLS if flags & CONSTANT else 0) | (BY_ALL if flags & (RECHECKED | MEMO) else 0)
+    by = (BY_POLLS if flags & (CONSTANT | COUNTED) else 0) | (BY_ALL if flags & (RECHECKED | MEMO) else 0)
+    by |= BY_NEW if flags & NEW and not flags & INIT else 0
     location.by = by | (BY_FRESH if touch.locks else 0)
     location.published = None
     if location.by:
@@ -93,6 +100,12 @@ def _against_write(touch: Operation, location: Location, access: AccessRecord | 
     if access is None and earlier is not None and touch.repeats(earlier) and earlier.serial > write.serial:
         return     # reported at the same operation before
     touch.conflict("order", location, write, access or touch.access(READ))
+
+
+def _against_removal(touch: Operation, location: Location) -> None:
+    removal = location.removal
+    if touch.site.flags & RELIES and removal is not None and unseen(touch, removal):
+        touch.conflict("order", location, removal, touch.access(READ))
 
 
 def got(touch: Operation, location: Location) -> None:
@@ -115,6 +128,7 @@ def has(touch: Operation, location: Location) -> None:
 def lacks(touch: Operation, location: Location) -> None:
     """Note that a key was looked for in a dict or set and not found."""
     spans.begin(touch, location, presence=True)
+    _against_removal(touch, location)
 
 
 def found(touch: Operation, location: Location) -> None:
@@ -148,7 +162,7 @@ def _store(touch: Operation, location: Location, access: AccessRecord) -> None:
         _against_wholes(touch, location, access)
     spans.arrive(touch, location, access)
     location.reads.clear()
-    location.write = access
+    location.write, location.removal = access, None
     _publish(touch, location)
 
 
@@ -196,6 +210,17 @@ def atomic(touch: Operation, location: Location) -> None:
     access = touch.access(ATOMIC)
     access.presence = True
     spans.arrive(touch, location, access)
+    location.removal = None
+
+
+def remove(touch: Operation, location: Location) -> None:
+    """Note a step that removes a key at once: what a test found is gone when it is used."""
+    for reader, other in location.reads.items():
+        if location.relying.get(reader) and unseen(touch, other):
+            touch.conflict("order", location, other, touch.access(ATOMIC))
+    atomic(touch, location)
+    if location.write is None:
+        location.removal = touch.access(ATOMIC)
 
 
 def whole(touch: Operation, location: Location) -> None:
@@ -232,6 +257,8 @@ _AGAINST = {
 def size(touch: Operation, location: Location) -> None:
     """Note that a container's size was looked at."""
     spans.begin(touch, location)
+    if touch.site.flags & RELIES:
+        relied_on(touch, location)
     if touch.site.flags & POLL:
         handoff.take_all(touch, location)
 
@@ -274,13 +301,27 @@ def get(touch: Operation, location: Location) -> None:
     spans.arrive(touch, location, touch.access(SHRINK))
 
 
+def _outdates(location: Location, change: AccessRecord) -> bool:
+    """Return True if a removal may take away what a test found: any item of a sequence, as its indexes change."""
+    keyed = isinstance(location.shadow.owner(), dict | set)
+    return change.kind == SHRINK and (not keyed or change.empties)
+
+
+def relied_on(touch: Operation, location: Location) -> None:
+    """Note the use of an item of a container that was tested."""
+    _structural(touch, location, ITERATE)
+
+
 def _structural(touch: Operation, location: Location, kind: int) -> AccessRecord:
     access = touch.access(kind)
     slot = touch.state.slot
     earlier = location.kinds.get((slot, kind))
     seen = earlier.serial if earlier is not None and touch.repeats(earlier) else -1
+    access.relies, access.empties = bool(touch.site.flags & RELIES), touch.site.key in ("clear", "popitem")
     for (_, other_kind), other in location.kinds.items():
-        if other_kind in _AGAINST[kind] and other.serial > seen and unseen(touch, other):
+        if other_kind in _AGAINST[kind] and other.serial > seen and unseen(touch, other) and not any(
+                used.kind == ITERATE and used.relies and not _outdates(location, change)
+                for used, change in ((access, other), (other, access))):
             touch.conflict("order", location, other, access)
     location.kinds[slot, kind] = access
     return access

@@ -40,7 +40,7 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def contains(key: Any, container: Any, site: ReferenceSite) -> bool:
         found = key in container
         if monitor.watches():
-            steps, transfers = _membership(container, key, found=found)
+            steps, transfers = _membership(container, key, site, found=found)
             if steps:
                 monitor.note(_getframe(1), site, steps, transfers)
         return found
@@ -99,10 +99,12 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     return {"iterate": iterate, "advance": advance}
 
 
-def _membership(container: Any, key: Any, *, found: bool) -> tuple[tuple[Step, ...], tuple[Transfer, ...]]:
+def _membership(container: Any, key: Any, site: ReferenceSite, *,
+                found: bool) -> tuple[tuple[Step, ...], tuple[Transfer, ...]]:
     kind = family(container, "__contains__")
     if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
-        return ((detection.has if found else detection.lacks, container, "item", key),), ()
+        relied = ((detection.relied_on, container, "structure", None),) if site.flags & detection.RELIES else ()
+        return (*relied, (detection.has if found else detection.lacks, container, "item", key)), ()
     if kind is set:
         return ((detection.found if found else detection.lacks, container, "item", key),), ()
     if kind is list or kind is deque:

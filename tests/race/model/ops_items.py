@@ -117,6 +117,8 @@ class ItemOps:
     def load(self, container: Any, key: Any) -> Any:
         """Return `container[key]`."""
         kind = family(container, "__getitem__")
+        if self.site.flags & detection.RELIES and kind in (list, deque):
+            self.note((detection.relied_on, container, "structure", None))
         if kind is dict or kind is loaded("collections", "Counter"):
             return self._load_key(container, key)
         value = container[key]

@@ -173,7 +173,7 @@ def pop_key(
     key = args[0] if args else kwargs.get("key", MISSING)
     if key is MISSING:
         return native(*args, **kwargs)
-    steps = [_item(detection.atomic, container, key)]
+    steps = [_item(detection.remove, container, key)]
     if absent(container, key) is not True:
         steps = [_item(handoff.take, container, key), *steps, _structure(detection.shrink, container)]
     items.note(*steps)
@@ -218,7 +218,7 @@ def discard(items: ItemOps, container: Any, native: Callable[..., Any], args: tu
             kwargs: dict[str, Any]) -> Any:
     """Do `s.discard(item)` or `s.remove(item)`."""
     if len(args) == 1:
-        steps = [_item(detection.atomic, container, args[0])]
+        steps = [_item(detection.remove, container, args[0])]
         if absent(container, args[0]) is not True:
             steps = [_item(handoff.take, container, args[0]), *steps, _structure(detection.shrink, container)]
         items.note(*steps)

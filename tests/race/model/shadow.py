@@ -178,8 +178,8 @@ class _Ref(ref):    # type: ignore[type-arg]  # generic for checkers only
 class Location:
     """One attribute, item, structure, iterator or cell of one object."""
 
-    __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
-                 "write")
+    __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "relying", "removal",
+                 "shadow", "spans", "write")
 
     def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
         self.shadow = shadow
@@ -188,6 +188,8 @@ class Location:
         self.guards = guards           # what keeps the ids in the token true
         self.write: AccessRecord | None = None                         # the last plain store
         self.reads: dict[tuple[int, bool], AccessRecord] = {}          # (slot, polling) -> last load since then
+        self.relying: dict[tuple[int, bool], bool] = {}                # whether others rely on it, or it on others
+        self.removal: AccessRecord | None = None                       # the last removal in one step since then
         self.kinds: dict[tuple[int, int], AccessRecord] = {}           # (slot, kind) -> last, for structures
         self.spans: dict[tuple[int, int, tuple[int, ...]], OpenSpan] = {}
         self.acts: dict[tuple[int, int, tuple[int, ...], bool], AccessRecord] = {}

@@ -55,6 +55,11 @@ class Operation:
         kind = type(None if self.seen is None else self.seen())
         return kind is tuple or kind is list or kind is dict or kind is set or kind is frozenset
 
+    def sees_object(self) -> bool:
+        """Return True if the operation loads anything but a number, a text or None."""
+        value = None if self.seen is None else self.seen()
+        return value is not None and not isinstance(value, int | float | str | bytes)
+
     def conflict(self, sort: str, location: Location, first: AccessRecord, second: AccessRecord) -> None:
         """Remember a conflict; it is reported after the guard is released."""
         self.conflicts.append((sort, location, first, second))

@@ -93,7 +93,8 @@ TOLD_LOCKS = 3      # innermost locks that a report names
 class AccessRecord:
     """One access: its thread, time, site and lockset (uids, innermost first)."""
 
-    __slots__ = ("context", "kind", "locks", "presence", "serial", "site", "slot", "span_site", "time", "uid")
+    __slots__ = ("context", "empties", "kind", "locks", "presence", "relies", "serial", "site", "slot", "span_site",
+                 "time", "uid")
 
     def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,
                  locks: tuple[int, ...], span_site: int = -1) -> None:
@@ -107,6 +108,8 @@ class AccessRecord:
         self.locks = locks
         self.span_site = span_site
         self.presence = False        # it inserts or deletes, or may
+        self.relies = False          # on what a test found
+        self.empties = False         # it may remove any item
 
     def raw(self) -> RawAccess:
         """Return the tuple that the conflict handler gets."""

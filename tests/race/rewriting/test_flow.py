@@ -249,7 +249,11 @@ def uses(text):
     ("while self.x:\n    self.x.go()", ["self.x@2 -> self.x@3"]),
     ("return self.x.go() if self.x else None", ["self.x@2 -> self.x@2"]),
     ("return self.x and self.x > 3", ["self.x@2 -> self.x@2"]),
-    ("assert self.x\nself.x[0]", ["self.x@2 -> self.x@3"]),
+    ("assert self.x\nself.x[0]", ["self.x@2 -> self.x[0]@3", "self.x@2 -> self.x@3"]),
+    ("if k in d:\n    return d[k]", ["k in d@2 -> d[k]@3"]),
+    ("if len(d) > 1:\n    return d[-1]", ["d@2 -> d[-1]@3"]),
+    ("while d:\n    print(d[0])", ["d@2 -> d[0]@3"]),
+    ("if d.get(k):\n    return d[k]", ["d@2 -> d[k]@3"]),
     ("if d[k] != 0:\n    print(1 / d[k])", ["d[k]@2 -> d[k]@3"]),
     ("if getattr(self, 'x', None):\n    self.x.go()", ["getattr(self, 'x', None)@2 -> self.x@3"]),
     ("x = self.x\nif x:\n    self.x.go()", ["self.x@2 -> self.x@4", "self.x@2"]),
@@ -265,6 +269,8 @@ def test_uses_of_what_was_tested(text, expected):
     ("while not self.x:\n    if self.x is k:\n        break", []),
     ("if self.x:\n    print(self.x, isinstance(self.x, k))", []),
     ("if self.y:\n    self.x.go()", []),
+    ("if k in d:\n    return d[self]", []),
+    ("if d:\n    return d[1:]", []),
     ("self.x.go()\nif self.x:\n    pass", []),
 ])
 def test_tests_without_a_use(text, expected):

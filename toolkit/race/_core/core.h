@@ -29,6 +29,8 @@
 
 /* Flags of a site that the core sets, beside those of the rewriter.  */
 enum CoreFlag {
+    EMPTIES = 1 << 25,          /* a removal of any key of a dict: clear, popitem */
+    REMOVES_ITEM = 1 << 26,     /* a removal, guarded or not */
     OPENS_SLOWLY = 1 << 27,     /* a read that the cache must not skip */
     REMOVES = 1 << 28,          /* a write that removes something */
     GUARDED_STORE = 1 << 29,    /* a store whose test is this read names it as partner */

@@ -39,6 +39,13 @@ site_removes(const Site *site, PyObject *op)
 }
 
 static bool
+site_empties(const Site *site)
+{
+    const uint8_t effect = site->method != NULL ? site->method->effects[DICTS] : NO_EFFECT;
+    return effect == EFFECT_CLEAR || effect == EFFECT_REMOVE_ANY;
+}
+
+static bool
 site_stores_attribute(PyObject *op)
 {
     return PyUnicode_CompareWithASCIIString(op, "attr_write") == 0
@@ -53,7 +60,13 @@ site_learn(Site *site, PyObject *op)
 {
     uint32_t flags = site->flags;
     flags |= flags & (POLL | SPAN_READ) || site->n_partners > 0 ? OPENS_SLOWLY : 0;
-    flags |= site->n_partners > 0 && site_removes(site, op) ? REMOVES : 0;
+    if (site_removes(site, op)) {
+        flags |= REMOVES_ITEM | (site->n_partners > 0 ? REMOVES : 0);
+    }
+    if (site_empties(site)) {
+        flags |= EMPTIES;
+        atomic_store(&some_site_empties, true);
+    }
     site_flags_add(site->number, flags);
     for (int32_t i = 0; i < site->n_partners && flags & GUARD; i++) {
         int32_t partner = site->partners[i];

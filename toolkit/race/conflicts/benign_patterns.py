@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.conflicts.conflict_context import role_in, tests_and_uses
+from gilscope.toolkit.race.conflicts.conflict_context import REMOVALS, role_in, tests_and_uses
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.effects import Fact, methods_with
@@ -195,21 +195,40 @@ def _takes_for(site: SiteInfo, giver: SiteInfo, conflict: ConflictContext) -> bo
         conflict.sources.in_one_with(test, site) for test in tests)
 
 
+# -- counters -------------------------------------------------------------------------------------------------------
+
+
+def is_counted(conflict: ConflictContext) -> bool:
+    """Return True if a number that only grows is counted under the lock of all writes, and a loop or predicate asks."""
+    pair = conflict.read_and_write()
+    if pair is None:
+        return False
+    read, write = pair
+    flags, sources = read.site.flags, conflict.sources
+    asks = flags & Flag.POLL or sources.decides(read.site, comparisons=True)
+    counts = write.site.flags & Flag.AUGMENTED and write.site.operator == "+=" and write.locks & conflict.lockset
+    return bool(asks and counts) and not conflict.sites.writers(read.number)
+
+
 # -- publication ----------------------------------------------------------------------------------------------------
 
 
 def publishes(conflict: ConflictContext) -> bool:
-    """Return True if a reference is stored under the lock of all writes, and no write depends on the unlocked load."""
+    """Return True if no write depends on the load of a new object, or of a reference under the lock of all writes."""
     pair = conflict.read_and_write()
     if pair is None:
         return False
     read, write = pair
     dependent = _others_depend(read, conflict) or write.site.flags & (Flag.AUGMENTED | Flag.DELETE | Flag.MULTI)
-    if dependent or not write.locks & conflict.lockset or _announces_early(write, conflict):
+    new = write.site.flags & Flag.NEW and not conflict.sources.changes_after(write.site) and (
+        read.site.flags & (Flag.TEST | Flag.SNAPSHOT) or not conflict.sources.may_be_none(write.site))
+    if dependent or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
         return False
     stored = conflict.value if write is conflict.second else conflict.present
     if stored is NO_VALUE:
-        return bool(conflict.sources.plain_object(write.site))
+        plain = conflict.sources.plain_object(write.site)
+        number = is_plain(conflict.present) and conflict.present is not None    # then the call makes one, too
+        return bool(plain or (new and plain is None and not number))
     if stored is None and write is conflict.first:     # may be the value from before the store
         return conflict.sources.plain_object(write.site) is not False
     return not is_plain(stored) or type(stored) in {tuple, frozenset}
@@ -280,7 +299,10 @@ def _reads_checked(conflict: ConflictContext) -> bool:
 
 
 def is_tolerant(conflict: ConflictContext) -> bool:
-    """Return True if every act is a guarded removal that fails softly."""
+    """Return True if every act is a guarded removal that fails softly, or a use whose failure is caught."""
+    pair = conflict.read_and_other()
+    if conflict.sort == "order" and pair is not None and pair[1].kind in REMOVALS:
+        return not tests_and_uses(pair[0].number, pair[1], conflict.sites, conflict.sources)
     acts = _acts(conflict) if conflict.sort == "span" else [conflict.first, conflict.second]
     return bool(acts) and all(_removes(side) and side.site.flags & Flag.GUARD for side in acts) and all(
         conflict.sources.tolerant(side.site) for side in acts)

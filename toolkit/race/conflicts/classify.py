@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.conflicts import benign_patterns as patterns
 from gilscope.toolkit.race.conflicts import conflict_context
+from gilscope.toolkit.race.conflicts.conflict_context import REMOVALS
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Severity
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _benign_pattern(conflict: ConflictContext, kind: RaceKind) -> str | None:
         return None
     if conflict.sort == "span":
         table = BENIGN_SPANS
-    elif {conflict.first.kind, conflict.second.kind} <= {AccessKind.READ, AccessKind.WRITE, AccessKind.ATOMIC}:
+    elif {conflict.first.kind, conflict.second.kind} <= {AccessKind.READ, AccessKind.WRITE, *REMOVALS}:
         table = BENIGN_ORDERS
     else:
         return None
@@ -170,6 +171,7 @@ BENIGN_ORDERS: PatternTable = (
     ("flag",           "a constant, and a read that decides a loop",                     patterns.is_polled),
     ("flag",           "True, False or None, and a read that decides an `if`",           patterns.is_tested),
     ("owner",          "taken by test and store under a lock, given back by its owner",  patterns.is_busy_flag),
+    ("counter",        "counted by += under a lock, and a loop or predicate asks",       patterns.is_counted),
     ("owner",          "threads store themselves, and ask only whether it was they",     patterns.is_own),
     ("publication",    "a reference stored under the lock of all writes, loaded once",   patterns.publishes),
     ("memo",           "the check leads to an immutable value made from the key alone",  patterns.is_memo),

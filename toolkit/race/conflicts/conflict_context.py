@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Index = tuple[int, dict[int, list[int]], dict[int, list[int]]]
 
+REMOVALS = frozenset({AccessKind.ATOMIC, AccessKind.SHRINK})     # the core reports no other atomic step against a read
 ROLES = ("update", "check", "part")     # in this order where a read has several
 
 
@@ -184,16 +185,22 @@ def read_role(read: ConflictSide, write: ConflictSide, conflict: ConflictContext
 def tests_and_uses(read: int, write: ConflictSide, sites: SiteIndex, sources: SourceFiles) -> tuple[int, ...]:
     """Return the numbers of the test and the uses that a read is part of, () if the write does not outdate the test.
 
-    It does if it stores a constant, such as None, on which the use may fail.  True and False are flags: a use of one
-    finds either.
+    It does if it removes an item, or stores a constant, such as None, on which the use may fail.  True and False are
+    flags: a use of one finds either.
     """
-    flags = write.site.flags
-    ends = flags & Flag.DELETE or (flags & Flag.CONSTANT and not isinstance(sources.literal(write.site), bool))
-    if write.kind != AccessKind.WRITE or not ends:
+    if not _outdates(write, sources):
         return ()
     tests = sites[read].tests
     uses = [number for test in (read, *tests) for number in sites.uses(test) if not sources.tolerant(sites[number])]
     return (*(tests or (read,)), *uses) if uses else ()
+
+
+def _outdates(write: ConflictSide, sources: SourceFiles) -> bool:
+    flags = write.site.flags
+    if write.kind in REMOVALS:
+        return True
+    return write.kind == AccessKind.WRITE and bool(flags & Flag.DELETE or (
+        flags & Flag.CONSTANT and not isinstance(sources.literal(write.site), bool)))
 
 
 def role_in(read: ConflictSide, number: int, write: ConflictSide, conflict: ConflictContext) -> str:

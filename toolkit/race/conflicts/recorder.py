@@ -13,6 +13,7 @@ from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.benign_patterns import older_than_both
 from gilscope.toolkit.race.conflicts.classify import classify
 from gilscope.toolkit.race.conflicts.conflict_context import (
+    REMOVALS,
     ConflictContext,
     ConflictSide,
     SiteIndex,
@@ -137,7 +138,11 @@ class Recorder:
 
     def _side(self, access: RawAccess) -> ConflictSide:
         thread, number, kind, _, locks, span = access
-        return ConflictSide(thread, number, all_sites[number], AccessKind(kind), frozenset(locks), span)
+        site = all_sites[number]
+        # A test of a container, or the use of an item, is an iteration for the core: it conflicts with removals alone.
+        if kind == AccessKind.ITERATE and site.flags & Flag.RELIES and site.op != "iterate":
+            kind = AccessKind.READ
+        return ConflictSide(thread, number, site, AccessKind(kind), frozenset(locks), span)
 
     def _context(self, conflict: Conflict, first: ConflictSide, second: ConflictSide,
                  frame: FrameType | None) -> ConflictContext:
@@ -264,12 +269,22 @@ class Recorder:
         """Return the atomic step that can replace each check and its act, None if there is none or they differ."""
         if kind != RaceKind.CHECK_THEN_ACT:
             return None
-        if self._tests_and_uses(first, second) or self._tests_and_uses(second, first):
-            return Remedy.LOCAL.value
+        for side, other in ((first, second), (second, first)):
+            if self._tests_and_uses(side, other):
+                return self._remedy_of_use(owner, other).value
         acts = [self._sites[number] for number in self._acts(first, second) | self._acts(second, first)]
         found = {_remedy_of(act, owner, self._sources) for act in acts if act.flags & Flag.GUARD}
         remedy = found.pop() if len(found) == 1 else None
         return None if remedy is None else remedy.value
+
+    @staticmethod
+    def _remedy_of_use(owner: Any, removal: ConflictSide) -> Remedy:
+        """Return what can replace the test and the use of an item that another thread removes, or of a variable."""
+        if removal.kind not in REMOVALS and not removal.site.flags & Flag.DELETE:
+            return Remedy.LOCAL
+        if issubclass(type(owner), dict) and not is_module_dict(owner):
+            return Remedy.GET
+        return Remedy.INDEX_ERROR if removal.kind in REMOVALS else Remedy.LOCAL
 
     def _acts(self, side: ConflictSide, other: ConflictSide) -> set[int]:
         """Return the numbers of the writes that the side is part of."""

@@ -9,10 +9,10 @@ import ast
 import os
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.effects import LIBRARY_MAKERS, MAKERS, Fact, methods_with
+from gilscope.toolkit.race.effects import CHANGING, LIBRARY_MAKERS, MAKERS, Fact, methods_with
 from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
@@ -152,10 +152,11 @@ class SourceFiles:
                 return alone and any(child is step for child in node.body for step in self.around(write))
         return False
 
-    def decides(self, read: SiteInfo) -> bool:
+    def decides(self, read: SiteInfo, *, comparisons: bool = False) -> bool:
         """Return True if the read only decides a test or a predicate: `return not self.open`, `any(w.done for w in w)`.
 
-        A property that returns the attribute and does nothing else is a predicate, too.
+        A property that returns the attribute and does nothing else is a predicate, too.  With `comparisons`, it is what
+        compares, and be it by order: `return self.done < self.total`.
         """
         nodes = self.around(read)
         as_truth = False
@@ -163,8 +164,9 @@ class SourceFiles:
             if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp) and inner is node.test:
                 return True
             if isinstance(node, ast.Return | ast.Lambda):
-                return as_truth or (inner is nodes[0] and _is_accessor(nodes))
-            if isinstance(node, ast.stmt) or not _keeps_truth(node, inner):
+                return as_truth or (not comparisons and inner is nodes[0] and _is_accessor(nodes))
+            compared = comparisons and isinstance(node, ast.Compare)
+            if isinstance(node, ast.stmt) or not (compared or _keeps_truth(node, inner)):
                 return False
             as_truth = as_truth or not isinstance(node, ast.GeneratorExp | ast.ListComp)
         return False
@@ -208,6 +210,22 @@ class SourceFiles:
                       ] if function is not None else []
             return bool(stores) and all(_asks_for_id(store.value) for store in stores)
         return _asks_for_id(node)
+
+    def may_be_none(self, site: SiteInfo) -> bool:
+        """Return True if the file stores None in a variable of that name."""
+        tree = self.tree(site.path)
+        return tree is not None and any(
+            _is_none(node.value) and any(_name(target) == site.key for target in _targets(node))
+            for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign))
+
+    def changes_after(self, write: SiteInfo) -> bool:
+        """Return True if the function that stores an object changes the object after the store."""
+        stored = self.stored(write)
+        names = {write.text, *([stored.id] if isinstance(stored, ast.Name) else [])}
+        nodes = self.around(write)
+        function = next((node for node in nodes if isinstance(node, _SCOPES)), None)
+        later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > write.end_line] if function else []
+        return any(ast.unparse(node.value) in names for node in later if _changes(node))
 
     def in_one_with(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if both are in the body of one `with` statement."""
@@ -326,10 +344,27 @@ def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
                 yield node
 
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 _EQUALITY = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 
 
-def _targets(node: ast.Assign | ast.NamedExpr) -> list[ast.expr]:
+def _changes(node: ast.AST) -> TypeGuard[ast.Attribute | ast.Subscript]:
+    """Return True if the node changes the object that it is about, `node.value`, or names a method that does."""
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return False
+    return not isinstance(node.ctx, ast.Load) or (isinstance(node, ast.Attribute) and node.attr in CHANGING)
+
+
+def _is_none(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _name(target: ast.expr) -> str:
+    """Return the last identifier of a variable: `tree` of `self.tree`."""
+    return target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+
+
+def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.expr]:
     return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
     "owner": "Only its owner gives it back: what others store meanwhile changes no answer.",
+    "counter": "A number that only grows is loaded in one step: readers see the old one or the new.",
     "double-checked": "Double-checked locking: the test outside the lock is repeated inside it before the store.",
     "publication": "A reference is stored under a lock and loaded in one step: readers see the old one or the new.",
     "construction": "The constructor stored it before any other thread could reach the object.",
@@ -32,6 +33,7 @@ REMEDIES = {
     Remedy.POP: "Use `dict.pop(key, None)` in place of check and removal",
     **{error: f"Act without the check and catch {error}" for error in (
         Remedy.INDEX_ERROR, Remedy.KEY_ERROR, Remedy.VALUE_ERROR)},
+    Remedy.GET: "Use `dict.get` once and test its result",
     Remedy.LOCAL: "Read it once into a local, and test and use that",
     Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
     Remedy.FULL: "Use `put_nowait` without the check and catch queue.Full",
@@ -113,7 +115,8 @@ def _lost(sides: Sequence[Access], name: _Lines) -> str:
 def _checked(sides: Sequence[Access], name: _Lines, item_key: str) -> str:
     for side, other in (sides, reversed(sides)):
         if side.partner is not None and other.verb not in READS:
-            test, act = sorted((side.place, side.partner), key=lambda place: place.line)
+            is_test = side.place.line < side.partner.line
+            test, act = (side.place, side.partner) if is_test else (side.partner, side.place)
             where = (f"the test and the act of {name.of(test)}" if test.line == act.line
                      else f"{name.of(test)} and {name.of(act)}")
             return f"Another thread can {_act(other, item_key)} between {where}."

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.analysis.known_names import DYNAMIC, FOREIGN_METHODS, UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import mangle
-from gilscope.toolkit.race.effects import MUTATORS, SIZE_READS, SNAPSHOTS, Fact, library_function, methods_with
+from gilscope.toolkit.race.effects import (
+    MAKERS,
+    MUTATORS,
+    SIZE_READS,
+    SNAPSHOTS,
+    Fact,
+    builtins_with,
+    library_function,
+    methods_with,
+)
 from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, Paths, Read, Reads, tested_attribute
 from gilscope.toolkit.race.rewrite.site_collector import Role
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
     from gilscope.toolkit.race.rewrite.partners import PartnerFinder
 
+_NUMBERS = builtins_with(Fact.QUIET) - MAKERS
 _KEYED_METHODS = methods_with(Fact.KEYED)
 _HARMLESS = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)     # comparisons that any value allows
 # Builtins that accept any value.
@@ -127,6 +138,8 @@ class ExpressionFlow:
         index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
         if isinstance(index, ast.Constant) and index.value in _PEEKED:
             found |= self.read("size", node.value, "size", base)
+        if base and not isinstance(node.slice, ast.Slice):
+            self.use(Role("access", node), NamedLocation("size", base, None))
         return inner | found
 
     def value_Slice(self, node: ast.Slice) -> Reads:
@@ -144,6 +157,8 @@ class ExpressionFlow:
         place = self.variable_place(target.id)
         if place:
             self.spans.act(self, Role("access", target), place, reads)
+            if value is not None and self.is_new(value):
+                self.spans.plan.add_fact(Role("access", target), Flag.NEW)
         if isinstance(value, ast.Constant) and self.guards:
             reads |= self.guards[-1]      # `found = True` says what the test said
         self.locals[target.id] = reads
@@ -153,6 +168,14 @@ class ExpressionFlow:
             self.built.add(target.id)
         else:
             self.built.discard(target.id)
+
+    def is_new(self, value: ast.AST) -> bool:
+        """Return True if the value may be a container or an object that was just made."""
+        if isinstance(value, ast.Name):
+            return value.id in self.built
+        if isinstance(value, ast.Call):
+            return not isinstance(value.func, ast.Name) or value.func.id not in _NUMBERS
+        return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
 
     def made_from(self, value: ast.AST) -> frozenset[str]:
         """Return the names that a value is made from, without functions, constants and classes of the module."""

@@ -150,10 +150,12 @@ class StatementFlow(CallFlow):
         if place is None:
             return
         self.spans.act(self, Role("access", target), place, reads, resets=value is not None and is_reset(value))
+        if value is not None and self.is_new(value):
+            self.spans.plan.add_fact(Role("access", target), Flag.NEW)
         if isinstance(target, ast.Subscript) and value is not None:
             made, keys = self.made_from(value), self.made_from(target.slice)
             if made and made <= keys and not made & UNREPEATABLE:
-                self.spans.plan.facts[Role("access", target)] = Flag.MEMO
+                self.spans.plan.add_fact(Role("access", target), Flag.MEMO)
         if place.kind == "attr" and place.key in self.summary.properties:
             self.spans.act(self, Role("call", target), NamedLocation("call", place.base, place.key), reads)
 
@@ -192,6 +194,8 @@ class StatementFlow(CallFlow):
         """Record a store that is its own partner; earlier tests are partners as well."""
         reads = self.value(node.value)
         target = node.target
+        if self.spans.summary.is_polled(target):
+            self.spans.plan.add_fact(Role("access", target), Flag.COUNTED)
         if isinstance(target, ast.Name):
             place = self.variable_place(target.id)
             if place:

@@ -27,6 +27,7 @@ class ModuleSummary:
         self.methods: dict[str, FunctionEffects] = {}        # of its classes
         self.properties: set[str] = set()
         self.containers: set[str] = set()            # names and attributes used as containers
+        self.polled: set[str] = set()                # names and attributes in tests of `while`
         self._collect(module, None)
         for group in (self.functions, self.methods):
             self._close(group)
@@ -38,6 +39,10 @@ class ModuleSummary:
     def is_container(self, node: ast.AST) -> bool:
         """Return True if the module uses the named object as a container."""
         return _last(node) in self.containers
+
+    def is_polled(self, node: ast.AST) -> bool:
+        """Return True if a `while` loop of the module asks for a variable of that name."""
+        return _last(node) in self.polled
 
     def _collect(self, node: ast.AST, owner: str | None) -> None:
         for child in ast.iter_child_nodes(node):
@@ -53,6 +58,8 @@ class ModuleSummary:
                 if any(_is_property(decorator) for decorator in child.decorator_list):
                     self.properties.add(mangle(child.name, owner))
             self._note_container(child)
+            if isinstance(child, ast.While):
+                self.polled.update(map(_last, ast.walk(child.test)))
             self._collect(child, inner)
 
     def _note(self, node: ast.AST, effects: FunctionEffects, owner: str | None) -> None:

@@ -52,8 +52,12 @@ class PartnerPlan:
 
     def add_snapshot(self, read: Role) -> None:
         """Add a read of a value that a local keeps until it is tested."""
-        self.facts[read] = self.facts.get(read, Flag.NONE) | Flag.SNAPSHOT
+        self.add_fact(read, Flag.SNAPSHOT)
         self.uses.pop(read, None)
+
+    def add_fact(self, role: Role, flag: Flag) -> None:
+        """Add a flag to an access."""
+        self.facts[role] = self.facts.get(role, Flag.NONE) | flag
 
     def getters(self) -> set[str]:
         """Return the names of functions whose calls are the first half of a span."""
@@ -112,11 +116,16 @@ class SiteCollector:
         if op != "writes" and role in self.plan.reads:
             flags |= Flag.SPAN_READ
             self._roles[role] = index
+        tests = self.plan.uses.get(role)
         if role in self.plan.tests:
             self._roles.setdefault(role, index)
-        if tests := self.plan.uses.get(role):
+        if tests:
             self._uses.append((index, tests))
+        if tests or role in self.plan.tests:
+            flags |= Flag.RELIES
         flags |= self.plan.facts.get(role, Flag.NONE)
+        if role in self.plan.acts:
+            flags &= ~Flag.NEW
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         shown = text if isinstance(text, str) else self.text.of(text)

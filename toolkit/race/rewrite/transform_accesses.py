@@ -138,9 +138,9 @@ class RewriterBase(ast.NodeTransformer):
         return call(f"cell_{verb}", value, self.token(self.variable(identifier)), marker, at=value)
 
     def role(self, name: str, node: ast.AST) -> Role | None:
-        """Return the role if it is part of a span, else None."""
-        role = Role(name, node)
-        return role if role in self.sites.plan.reads or role in self.sites.plan.acts else None
+        """Return the role if it is part of a span, or a test that a use relies on, else None."""
+        role, plan = Role(name, node), self.sites.plan
+        return role if role in plan.reads or role in plan.acts or role in plan.tests else None
 
     def init_function(self, node: ast.AST) -> str | None:
         """Return the first parameter's name if the function is an initializer of a class."""

@@ -11,7 +11,7 @@ import sys
 import traceback
 
 PARTS = ("first", "names", "items", "handoff", "structure", "whole", "spans", "getters", "locks", "lock_fidelity",
-         "same", "overrides", "signals", "foreign_locks")
+         "same", "uses", "overrides", "signals", "foreign_locks")
 
 
 def cases():

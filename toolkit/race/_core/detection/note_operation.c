@@ -100,6 +100,9 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (touch->options & UPDATE || (touch->kind == READ && !(touch->options & LOOK))) {
         load(touch, cell);
     }
+    else if (touch->options & LOOK && touch->site->flags & RELIES) {
+        against_removal(touch, cell);
+    }
     if (touch->kind == WRITE) {
         store(touch, cell, closed);
     }
@@ -318,7 +321,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (!fresh) {
         Closed closed;
         closed.n = 0;
-        if (!(options & LOOK || kind == SIZE) || (shared && opens(&touch))) {
+        if (!(options & LOOK || kind == SIZE) || site->flags & RELIES || (shared && opens(&touch))) {
             touch.where = where_now(thread, site, kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {

@@ -43,15 +43,26 @@ against_write(Touch *touch, const Cell *cell, int kind)
     }
 }
 
-/* True if the load is ordered after the store that it sees: it reads a polled flag, the test of double-checked locking, a
-   memo, or a container that is replaced as a whole.  */
-enum { BY_POLLS = 1, BY_ALL = 2, BY_FRESH = 4 };
+/* A removal in one step is no conflict of its own, but what a test found may be gone when it is used.  */
+static void
+against_removal(Touch *touch, const Cell *cell)
+{
+    Where *last = cell->write != 0 ? where_at(cell->write_where) : NULL;
+    if (last != NULL && last->kind == ATOMIC && site_flags(last->site) & REMOVES_ITEM && !sees(touch->thread, cell->write)) {
+        found_add(touch, false, false, (Access){cell->write, cell->write_where}, touch_access(touch));
+    }
+}
+
+/* True if the load is ordered after the store that it sees: it reads a polled flag or counter, the test of double-checked
+   locking, a memo, a container that is replaced as a whole, or an object that was just made.  */
+enum { BY_POLLS = 1, BY_ALL = 2, BY_FRESH = 4, BY_NEW = 8 };
 
 static inline int
 published_by(uint32_t flags, uint32_t locks)
 {
-    return (flags & CONSTANT && !(flags & INIT) ? BY_POLLS : 0) | (flags & (RECHECKED | MEMO) ? BY_ALL : 0)
-        | (locks != 0 ? BY_FRESH : 0);
+    return ((flags & CONSTANT && !(flags & INIT)) || flags & COUNTED ? BY_POLLS : 0)
+        | (flags & (RECHECKED | MEMO) ? BY_ALL : 0) | (locks != 0 ? BY_FRESH : 0)
+        | (flags & NEW && !(flags & INIT) ? BY_NEW : 0);
 }
 
 static int
@@ -79,8 +90,10 @@ order_after_store(Touch *touch, const Cell *cell)
             thread_join(thread, base, EPOCH_TIME(cell->write), true);
             return;
         }
-        if (by & BY_FRESH && touch->seen.base == NULL) {
+        bool made = by & BY_NEW && !(touch->site->flags & SPAN_READ);      /* what is stored back must be a conflict */
+        if ((by & BY_FRESH || made) && touch->seen.base == NULL) {
             touch->seen = (Moment){base_ref(base), EPOCH_TIME(cell->write)};
+            touch->sees_object = made;
         }
     }
     if (touch->site->flags & POLL) {
@@ -121,6 +134,12 @@ is_fresh_container(PyObject *value)
                              || PySet_CheckExact(value) || PyFrozenSet_CheckExact(value));
 }
 
+static bool
+is_number_or_text(PyObject *value)
+{
+    return value == Py_None || PyLong_Check(value) || PyFloat_Check(value) || PyUnicode_Check(value) || PyBytes_Check(value);
+}
+
 static PyObject *type_lookup(PyTypeObject *type, PyObject *name);      /* object_kinds.c */
 
 /* Add the edge from the store that a load saw, if that probably published a new container.  */
@@ -139,7 +158,7 @@ come_after_fresh(Touch *touch)
         PyErr_Clear();
         PyErr_SetRaisedException(error);
     }
-    if (is_fresh_container(value)) {
+    if (is_fresh_container(value) || (value != NULL && touch->sees_object && !is_number_or_text(value))) {
         thread_join(touch->thread, touch->seen.base, touch->seen.time, true);
     }
     Py_XDECREF(value);
@@ -163,6 +182,9 @@ static void
 load(Touch *touch, Cell *cell)
 {
     against_write(touch, cell, READ);
+    if (unlikely(touch->site->flags & RELIES)) {
+        against_removal(touch, cell);
+    }
     order_after_store(touch, cell);
     if (touch->kind == READ) {
         read_keep(touch, cell);

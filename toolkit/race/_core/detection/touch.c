@@ -26,6 +26,7 @@ typedef struct {
     uint32_t locks;
     Base *after;            /* vector clock once the read has got its item; owned */
     Moment seen;            /* of a store: the edge to add if the load saw a new container; owned */
+    bool sees_object;       /* or another object */
     uint32_t blind;         /* core.blind at the beginning */
     PyObject *shown_key, *value;     /* borrowed; value: loaded or to be stored */
     int n_found;
@@ -50,6 +51,7 @@ touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Rec
     touch->locks = thread_lock_set(thread);
     touch->after = NULL;
     touch->seen.base = NULL;
+    touch->sees_object = false;
     touch->shown_key = touch->value = NULL;
     touch->n_found = 0;
     touch->blind = atomic_load_explicit(&core.blind, memory_order_relaxed);

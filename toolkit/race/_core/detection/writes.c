@@ -39,7 +39,7 @@ static inline bool
 orders_loads(const Touch *touch)
 {
     return touch->kind == WRITE
-        && published_by(touch->site->flags, touch->options & UPDATE ? 0 : touch->locks) & (BY_ALL | BY_FRESH);
+        && published_by(touch->site->flags, touch->options & UPDATE ? 0 : touch->locks) & (BY_ALL | BY_FRESH | BY_NEW);
 }
 
 static void
@@ -105,8 +105,23 @@ store(Touch *touch, Cell *cell, const Closed *closed)
 /* An atomic step such as setdefault, pop or add, which conflicts with nothing by itself.  It is recorded as the cell's
    last write unless a plain store is.  */
 static void
+removal_against(Touch *touch, Access read)
+{
+    if (read.epoch != 0 && site_flags(where_at(read.where)->site) & RELIES && !sees(touch->thread, read.epoch)) {
+        found_add(touch, false, false, read, touch_access(touch));
+    }
+}
+
+static void
 atomic_step(Touch *touch, Cell *cell, const Closed *closed)
 {
+    if (touch->site->flags & REMOVES_ITEM) {
+        Extra *extra = cell_extra(cell);
+        removal_against(touch, (Access){cell->read, cell->read_where});
+        for (int i = 0; extra != NULL && i < extra->readers.n; i++) {
+            removal_against(touch, extra->readers.items[i]);
+        }
+    }
     arrive(touch, cell, closed);
     bool free_place = cell->write == 0 || where_at(cell->write_where)->kind == ATOMIC;
     if (free_place) {
@@ -141,11 +156,26 @@ structures_conflict(uint32_t kind, uint32_t other)
     }
 }
 
+/* True if a removal may take away what a test found: any item of a sequence, whose indexes change, and of others what
+   takes any item.  The use of a test is recorded as an iteration.  */
+static bool
+outdates(const Touch *touch, uint32_t kind, uint32_t flags)
+{
+    bool keyed = PyDict_Check(touch->object) || PyAnySet_Check(touch->object);
+    return kind == SHRINK && (!keyed || flags & EMPTIES);
+}
+
 static void
 structure_against(Touch *touch, Access other)
 {
-    if (!(touch->options & UNORDERED) && !sees(touch->thread, other.epoch)
-        && structures_conflict((uint32_t)touch->kind, where_at(other.where)->kind)) {
+    Where *where = where_at(other.where);
+    uint32_t kind = (uint32_t)touch->kind, flags = site_flags(where->site);
+    if (touch->options & UNORDERED || sees(touch->thread, other.epoch) || !structures_conflict(kind, where->kind)) {
+        return;
+    }
+    bool used = kind == ITERATE ? !(touch->site->flags & RELIES) || outdates(touch, where->kind, flags)
+                : where->kind == ITERATE ? !(flags & RELIES) || outdates(touch, kind, touch->site->flags) : true;
+    if (used) {
         found_add(touch, false, false, other, touch_access(touch));
     }
 }

@@ -217,6 +217,9 @@ load_item(Thread *thread, PyObject *container, PyObject *key, const Site *site, 
     if (value == NULL || family == NO_FAMILY || family == SET) {
         return value;
     }
+    if (site->flags & RELIES && (family == LIST || family == DEQUE)) {
+        note_structure(thread, container, ITERATE, site, QUIET);
+    }
     if (family == LIST || family == DEQUE) {
         note_loaded_index(thread, container, key, value, site, options);
     }

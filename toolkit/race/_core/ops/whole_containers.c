@@ -5,6 +5,9 @@ note_membership(Thread *thread, PyObject *container, PyObject *key, bool found, 
 {
     switch (family_of(thread, container, names.contains)) {
     case DICT: case COUNTER:
+        if (unlikely(site->flags & RELIES) && atomic_load_explicit(&some_site_empties, memory_order_relaxed)) {
+            note_structure(thread, container, ITERATE, site, QUIET);
+        }
         note_item(thread, container, key, READ, site, PRESENCE | (found ? TAKE : LOOK), NULL);
         break;
     case SET:
@@ -129,6 +132,9 @@ note_effect(Thread *thread, PyObject *container, enum Steps steps, Effect effect
 {
     int side = effect.side;
     note_structure(thread, container, effect.kind, site, side & SIDE_UNORDERED ? UNORDERED : 0);
+    if (unlikely(site->flags & RELIES) && effect.kind == SIZE) {
+        note_structure(thread, container, ITERATE, site, QUIET);
+    }
     if (side & SIDE_HAND) {
         hand_unknown(thread, container);
     }

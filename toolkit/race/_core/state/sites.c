@@ -5,6 +5,8 @@ static _Atomic(uint32_t) *site_chunks[SITE_CHUNK];     /* flags by number */
 static Site **site_objects[SITE_CHUNK];                /* by number; immortal */
 static pthread_mutex_t sites_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static _Atomic(bool) some_site_empties;                /* else a test for a key looks for its removal alone */
+
 /* The site of a number, NULL if there is none yet; call it with the lock held.  */
 static Site *
 site_by_number(int32_t number)
