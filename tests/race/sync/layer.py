@@ -13,6 +13,8 @@ from tests.patience import PATIENCE
 from tests.race.fakes.core import FakeCore
 from tests.race.model import ReferenceCore
 
+_read, _write = os.read, os.write      # before they are patched
+
 
 class Unseen:
     """An event made of a pipe: orders in time and not by any primitive that a checker knows."""
@@ -21,10 +23,10 @@ class Unseen:
         self.reader, self.writer = os.pipe()
 
     def set(self, times=1):
-        os.write(self.writer, b"x" * times)
+        _write(self.writer, b"x" * times)
 
     def wait(self):
-        os.read(self.reader, 1)
+        _read(self.reader, 1)
 
     def close(self):
         os.close(self.reader)

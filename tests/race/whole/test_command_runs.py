@@ -31,8 +31,8 @@ RACY = """
         import os
         account = Account()
         reading, writing = os.pipe()    # one comes after the other, but not by what is looked at: no update is lost
-        first = lambda: (account.deposit(), os.write(writing, b"."))
-        second = lambda: (os.read(reading, 1), account.deposit())
+        first = lambda: (account.deposit(), open(writing, "wb", 0).write(b"."))
+        second = lambda: (open(reading, "rb", 0).read(1), account.deposit())
         threads = [threading.Thread(target=target) for target in (first, second)]
         for thread in threads:
             thread.start()

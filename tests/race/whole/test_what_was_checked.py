@@ -27,8 +27,8 @@ TILL = """
             Till.sold += 1
     def both():
         reading, writing = os.pipe()    # one comes after the other, but not by what is looked at
-        first = lambda: (sell(), os.write(writing, b"."))
-        second = lambda: (os.read(reading, 1), sell())
+        first = lambda: (sell(), open(writing, "wb", 0).write(b"."))
+        second = lambda: (open(reading, "rb", 0).read(1), sell())
         threads = [threading.Thread(target=target) for target in (first, second)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()

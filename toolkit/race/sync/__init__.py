@@ -106,7 +106,7 @@ def patches(layer: SyncLayer, threads: ThreadTracker) -> dict[str, Callable[[Any
     return {"threading": threading, "queue": queue, "concurrent.futures._base": futures,
             "concurrent.futures.thread": executors, "signal": signal,
             "_tracemalloc": tracemalloc, "tracemalloc": public_tracemalloc, **asyncio_patches(layer),
-            **library_patches(layer)}
+            **descriptor_patches(layer), **library_patches(layer)}
 
 
 def asyncio_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
@@ -121,6 +121,14 @@ def asyncio_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
 
     return {"asyncio.events": lambda module: both().patch_events(module),
             "asyncio.base_events": lambda module: both().patch_base_events(module)}
+
+
+def descriptor_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
+    """Return the patches of modules that pass bytes on through the operating system, or lock files."""
+    from gilscope.toolkit.race.sync.descriptors import DescriptorPatches
+    patches = DescriptorPatches(layer)
+    return {"os": patches.patch_os, "_socket": patches.patch_socket, "socket": patches.patch_pairs,
+            "fcntl": patches.patch_fcntl, "subprocess": patches.patch_subprocess}
 
 
 def library_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:

@@ -7,7 +7,8 @@ from secrets import token_urlsafe
 
 lock = threading.Lock()
 tokens = [None] * 17
-written, write_end = os.pipe()    # orders the threads in time, and in no way that a checker may rely on
+# files on a pipe order the threads in time, and in no way that a checker may rely on
+written, write_end = (open(end, mode, 0) for end, mode in zip(os.pipe(), ("rb", "wb")))
 
 
 class Ledger:
@@ -27,11 +28,11 @@ def token_of(size):
 
 def issue():
     token_of(16)
-    os.write(write_end, b"x")
+    write_end.write(b"x")
 
 
 def show():
-    os.read(written, 1)
+    written.read(1)
     print(len(token_of(16)), ledger.last)
 
 

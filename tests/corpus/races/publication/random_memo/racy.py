@@ -1,5 +1,5 @@
-# EXPECT: check-then-act | tokens[16] | 21, 23, 24
-# EXPECT: unsynchronised read/write | Ledger.last | 22, 34
+# EXPECT: check-then-act | tokens[16] | 22, 24, 25
+# EXPECT: unsynchronised read/write | Ledger.last | 23, 35
 """A random value kept like a memo: threads store different ones, and the store of one publishes nothing."""
 
 import os
@@ -7,7 +7,8 @@ import threading
 from secrets import token_urlsafe
 
 tokens = [None] * 17
-written, write_end = os.pipe()    # orders the threads in time, and in no way that a checker may rely on
+# files on a pipe order the threads in time, and in no way that a checker may rely on
+written, write_end = (open(end, mode, 0) for end, mode in zip(os.pipe(), ("rb", "wb")))
 
 
 class Ledger:
@@ -26,11 +27,11 @@ def token_of(size):
 
 def issue():
     token_of(16)
-    os.write(write_end, b"x")
+    write_end.write(b"x")
 
 
 def show():
-    os.read(written, 1)
+    written.read(1)
     print(len(token_of(16)), ledger.last)
 
 
