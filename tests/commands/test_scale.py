@@ -166,7 +166,8 @@ sys.exit(cli.main(sys.argv[1:]))
     ("signal", ["app:f"], 128 + signal.SIGTERM,
      "stopped before the end; known by then: plateaus, 0.45 of the ceiling so far"),
     ("lost", ["app:f"], 3, "it did not return within 20 s; known by then: plateaus, 0.45 of the ceiling so far"),
-    ("signal", ["--api", "offers"], 128 + signal.SIGTERM, "halve: halve(8) (tests/test_offers.py:6): ArithmeticError"),
+    ("signal", ["--api", "offers", "--full"], 128 + signal.SIGTERM,
+     "halve: halve(8) (tests/test_offers.py:6): ArithmeticError"),
 ])
 def test_whoever_ends_it_is_told_what_is_known(folder, build, python, how, words, code, said):
     (folder / "offers.py").write_text(OFFERS)
@@ -200,9 +201,10 @@ def test_measuring_process_ends_when_gilscope_is_killed(folder, build, python):
 
 @on_free_build
 def test_answer_fits_its_schema(folder, scale):
-    done = scale("app:f", "--json", "scale.json")
+    done = scale("app:f", "--json", "scale.json", "--markdown", "scale.md")
     assert done.returncode in {0, 1}, done.stderr
-    assert "In short" in done.stdout
+    assert len(done.stdout.splitlines()) <= 12
+    assert "Measured with" in (folder / "scale.md").read_text()
     found = json.loads((folder / "scale.json").read_text())
     assert (found["subject"], [each["problem"] for each in found["builds"]]) == ("app:f", [""])
     (called,) = found["builds"][0]["callables"]
@@ -243,7 +245,7 @@ def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_sch
     (folder / "offers.py").write_text(OFFERS)
     (folder / "tests").mkdir()
     (folder / "tests" / "test_offers.py").write_text(TESTS)
-    done = scale("--api", "offers", "--json", "api.json")
+    done = scale("--api", "offers", "--json", "api.json", "--full")
     assert done.returncode in {0, 1}, done.stderr
     said = " ".join(done.stdout.split())
     assert "halve: halve(8) (tests/test_offers.py:6): ArithmeticError: too small" in said

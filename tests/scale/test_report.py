@@ -12,7 +12,7 @@ from gilscope.toolkit.scale.investigation import FarMeasurements, HandoffTimes
 from gilscope.toolkit.scale.investigation_text import NOT_TRIED
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
-from gilscope.toolkit.scale.report import answer_document, answer_summary
+from gilscope.toolkit.scale.report import answer_document, answer_in_short, answer_summary
 from gilscope.toolkit.scale.scaling_values import BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
 from tests.scale.answers import make_answer, of_function, slower_investigation
@@ -364,3 +364,38 @@ def test_table_sentences_and_summary_name_one_cause_or_none(judged):
     assert row(slower(**changes))[-1] == in_table
     assert in_text in said(**changes)
     assert answer_summary(make_answer(of_function(slower_investigation(**changes)))) == [f"3.14t: {in_short}"]
+
+
+def in_short(*builds, **changes):
+    return render(answer_in_short(make_answer(*builds, **changes)), width=100).splitlines()[3:]
+
+
+def test_answer_has_verdict_share_lines_and_repair_and_fits():
+    lines = in_short(of_function(slower_investigation(trial=trial(0.95))))
+    assert len(lines) + 3 <= 12
+    text = " ".join(" ".join(lines).split())
+    assert text == (
+        "3.14t: gets slower; in the way: reference counts of app.PRICES; with a copy in each thread, 2.11 times as "
+        "fast (0.95 of the ceiling). Of the ceiling, the throughput of 2 processes, threads reach 0.50 [0.40, 0.60] on "
+        "3.14t. app.PRICES, used at app.py:7 and app.py:9: Give each thread a copy of its own, made inside the "
+        "thread: copies that one thread makes for all may share a cache line. numbers, doubts and how it was "
+        "measured: --full")
+
+
+def test_answer_says_a_repair_once_for_all_builds_and_why_a_build_has_none():
+    slower_too = of_function(slower_investigation(), label="3.15t", version="3.15.0")
+    unsure = of_function(slower_investigation(objects=(), judgement=Judgement(
+        verdict=ScalingVerdict.UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.WIDE)), label="3.16t")
+    text = " ".join(" ".join(in_short(of_function(slower_investigation()), slower_too, unsure, of_function(
+        label="3.13t", problem="app cannot be imported"))).split())
+    assert text.count("Give each thread a copy") == 1
+    assert "Unsure: the measurements differ too much" in text
+    assert "3.13t: app cannot be imported" in text
+
+
+def test_answer_about_a_module_has_the_repairs_of_what_does_not_scale():
+    module = BuildScaling(label="3.14t", version="3.14.7", callables=(
+        offered("work", CallableOutcome.SLOWER, found=slower_investigation()), offered("fine", CallableOutcome.SCALES)))
+    text = " ".join(" ".join(in_short(module, subject="app")).split())
+    assert text.startswith("3.14t: 1 of 2 scales; work does not; 0 of 2 have no verdict. app.PRICES, used at app.py:7")
+    assert "Of the ceiling" not in text

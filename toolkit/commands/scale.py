@@ -12,7 +12,7 @@ from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.requirements import checked
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output
 from gilscope.toolkit.commands.run.request import check_callable_names, check_payload
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
@@ -23,7 +23,7 @@ from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.scale.api import LIMITED, ApiRequest, CallableOutcome, CallableScaling, investigate_api
 from gilscope.toolkit.scale.investigation import LONG_CALL, investigate
-from gilscope.toolkit.scale.report import answer_document
+from gilscope.toolkit.scale.report import answer_document, answer_in_short
 from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer, answer_values
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 from gilscope.toolkit.units import format_seconds
@@ -94,6 +94,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--with", metavar="REQUIREMENT", action="append", default=[], dest="packages",
                         help="Install this package, which your function needs, into an environment of each build. "
                         "Repeatable.")
+    add_full(parser, "every ratio with its interval, objects, doubts, trials of repairs, how it was measured",
+             "the verdict, what is in the way, what to do")
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -114,7 +116,7 @@ def run(args: Namespace) -> int:
         answer = ScalingAnswer(
             subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
             command=shlex.join(["gilscope", *args.words]), builds=tuple(found))
-        output.show(answer_document(answer))
+        output.show_answer(lambda: answer_in_short(answer), lambda: answer_document(answer), full=args.full)
         output.finish(lambda: answer_values(answer))
 
     try:

@@ -106,6 +106,17 @@ def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
     yield from _measured(found)
 
 
+def first_repairs(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield each repair with the lines of the objects that it is for; why the cause is open, if no repair fits."""
+    places = {one.name: _places_text(one) for one in found.repairable}
+    fitting = advice(found.judgement.obstacle, found.repairable)
+    for each in fitting:
+        objects = list_text(f"{name}{places[name]}" for name in each.objects)
+        yield f"{objects}: {each.text}" if objects else each.text
+    if not fitting and found.judgement.doubt is not None:
+        yield f"Unsure: {DOUBTS[found.judgement.doubt]}."
+
+
 def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     """Yield the repairs that fit, with what they reached where they could be tried."""
     fitting = advice(found.judgement.obstacle, found.repairable)

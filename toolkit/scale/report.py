@@ -9,6 +9,7 @@ from gilscope.toolkit.report.document import Column, Document, Entry, Heading, L
 from gilscope.toolkit.scale.api import LIMITED, TOO_SHORT, CallableOutcome
 from gilscope.toolkit.scale.investigation_text import (
     blamed_text,
+    first_repairs,
     investigation_in_short,
     investigation_sentences,
     span_text,
@@ -29,6 +30,29 @@ WITHOUT_VERDICT = {
     CallableOutcome.NO_CALL: "no call in tests and doctests that can be repeated alone",
     CallableOutcome.NO_TIME: "the time was over",
 }
+
+
+MOST_REPAIRS = 2    # in short
+
+
+def answer_in_short(answer: ScalingAnswer) -> Document:
+    """Return the answer alone: verdicts, what is in the way and where, and what to do."""
+    title = Heading(f"{answer.subject} with {answer.threads} threads", 1)
+    investigated = [each.found for build in answer.builds for each in build.callables
+                    if each.found and each.outcome is not CallableOutcome.SCALES]
+    repairs = list(dict.fromkeys(repair for found in investigated for repair in first_repairs(found)))
+    problems = [f"{build.label}: {build.problem}" for build in answer.builds if build.problem]
+    return Document((title, Lines("", (
+        *answer_summary(answer), *problems, *_reached(answer), *repairs[:MOST_REPAIRS],
+        "numbers, doubts and how it was measured: --full"))))
+
+
+def _reached(answer: ScalingAnswer) -> Iterator[str]:
+    """Yield what share of the ceiling a function reaches on each build."""
+    spans = [f"{span_text(each.evidence.of_ceiling)} on {build.label}" for build in answer.builds
+             for each in build.callables if each.evidence and each.evidence.of_ceiling]
+    if spans and not answer.of_module:
+        yield f"Of the ceiling, the throughput of {answer.threads} processes, threads reach {list_text(spans)}."
 
 
 def answer_document(answer: ScalingAnswer) -> Document:
