@@ -86,7 +86,7 @@ def report(*findings, unowned=()):
 
 
 def suite(**changes):
-    usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
+    usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, seconds=9.0,
                     ending=CommandEnding(kind="exit"), gil_end=False, culprits=(), output="")
     run = replace(usual, **changes | ({"ending": ended(changes["ending"])} if "ending" in changes else {}))
     return replace(run, error=error_line(run.output), missing_modules=missing_modules(run))
@@ -99,8 +99,8 @@ def gain(measured=NOT_DONE, wait=0.58):
 def found(**changes):
     usual = BuildEvaluation(
         build=make_build("3.14t"), offered=NOT_DONE, readiness=report(finding()), tests=suite(),
-        reference_tests=suite(build="3.14", gil_end=True), cost=Cost(against="3.14", cpu=ratio(0.95), rss=1.1,
-                                                                     import_seconds=0.1),
+        reference_tests=suite(build="3.14", gil_end=True),
+        cost=Cost(against="3.14", cpu=ratio(0.95), import_seconds=0.1),
         gain=gain({2: ratio(1.8)}), contention=Contention(inflation=1.02, parked=0.01, places=()))
     return replace(usual, **changes)
 
@@ -194,7 +194,7 @@ def evaluation(*, machine=QUIET):
     asked = Place(file="src/myapp/io.py", line=3, what="lxml.etree", way=("site-packages/lxml/html/__init__.py:41",))
     first = found(
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
-        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08, memory=MEMORY),
+        cost=Cost(against="3.14", cpu=ratio(0.8), import_seconds=0.1, import_there=0.08, memory=MEMORY),
         gain=gain({2: ratio(1.5), 4: ratio(1.6)}),
         contention=Contention(inflation=2.9, parked=0.06, threads=2, cores=2,
                               places=(replace(CACHE, what="a dict", wait=WaitReason.OBJECT),),

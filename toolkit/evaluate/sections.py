@@ -172,7 +172,6 @@ class TestRun:
     passed: int | None           # None: the command does not tell
     failed: int | None
     errors: int | None
-    skipped: int | None
     seconds: float
     ending: CommandEnding
     gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
@@ -216,8 +215,6 @@ class Cost:
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
-    rss: float | None            # resident bytes here / there
-    more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
     import_there: float | None = None   # likewise on the other
     by: Measure = "workload"     # "tests" includes start-up; "script" includes all threads

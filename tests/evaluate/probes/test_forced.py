@@ -153,7 +153,7 @@ def test_nothing_is_forced_where_nothing_turned_the_gil_on():
 
 def forced(**changes):
     usual = Forced(against="3.14", by="workload", failure="", machine=QUIET, measured={2: ratio(1.8)},
-                   cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.1, import_seconds=None))
+                   cost=Cost(against="3.14", cpu=ratio(0.8), import_seconds=None))
     return replace(usual, **changes)
 
 

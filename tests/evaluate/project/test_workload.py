@@ -613,11 +613,11 @@ def test_numbers_are_of_the_rounds_in_which_all_was_measured():
                                                                                            "3.14") for count in (1, 2))
     del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
     several.cpu[4] = 99.0   # of one round
-    here.rss, there.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
+    several.rss, with_gil.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     cost = found.cost
     assert found.contention.inflation == 1.5
-    assert (cost.cpu.ratio, cost.rss, cost.more_bytes) == (pytest.approx(2 / 3), 1.25, 1e6)
+    assert (cost.cpu.ratio, cost.memory.here, cost.memory.there) == (pytest.approx(2 / 3), 5e6, 4e6)
     assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
     assert found.gain.measured[2].ratio == pytest.approx(2.4 / 2.5)
     there.cpu = {2: 1.0, 3: 1.0}

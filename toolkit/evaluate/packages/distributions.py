@@ -95,13 +95,18 @@ def has_hook(path: Path, name: str) -> bool:
 
     Libraries for `ctypes` are often beside extension modules and look like them.
     """
-    words = (name,) if name.isascii() else (name.encode("punycode").decode(),)
     try:
         with opened(path) as source, mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(f"{hook}{word}\0".replace("-", "_").encode()) >= 0
-                       for hook in ("PyInit_", "PyInitU_", "PyModExport_", "PyModExportU_") for word in words)
+            return names_hook(content, name)
     except (OSError, ValueError):   # removed meanwhile, or empty
         return False
+
+
+def names_hook(content: bytes | mmap.mmap, name: str) -> bool:
+    """Return True if a shared library names the init function of an extension module called `name`."""
+    word = name if name.isascii() else name.encode("punycode").decode()
+    return any(content.find(f"{hook}{word}\0".replace("-", "_").encode()) >= 0
+               for hook in ("PyInit_", "PyInitU_", "PyModExport_", "PyModExportU_"))
 
 
 def _inner(files: Iterable[str]) -> Iterable[str]:

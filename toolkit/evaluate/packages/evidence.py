@@ -40,7 +40,6 @@ class Extension:
     init: str | None = None                 # "multi-phase", "single-phase" or "export"; None if unknown
     gil: GilNeed | None = None                  # None if undeclared on a build with a GIL, or unknown
     interpreters: InterpreterSupport | None = None
-    creates: bool = False                   # its code creates the module object
     problem: str = ""                       # why its declarations could not be read
     damaged: bool = False                   # not a complete shared library: no build can load it
 

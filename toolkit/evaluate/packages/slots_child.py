@@ -27,7 +27,7 @@ MOST_SLOTS = 256                     # a longer table has no end marker
 ANSWERED = 77                        # exit code of a fork that has answered; an init function may call exit(0)
 DEEPEST = 5                          # _PySlot_MAX_NESTING
 # Since 3.15 there are new identifiers beside the old ones, with the same meaning in a module's table.
-CREATE, INTERPRETERS, GIL = {1, 84}, {3, 86}, {4, 87}
+INTERPRETERS, GIL = {3, 86}, {4, 87}
 ABI = 109
 SUBSLOTS, MODULE_SLOTS = 92, 94      # nested tables: of new records, of old ones
 INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
@@ -90,8 +90,7 @@ def read(name: str, path: str) -> dict[str, Any]:
 
     Returns:
         `init`: "multi-phase", "single-phase" or "export"; `gil`: "used", "not-used", or None if undeclared on a build
-        with a GIL; `interpreters`: "none", "shared-gil" or "own-gil"; `creates`: True if the code creates the module
-        object, which may then be an object that needs the GIL.
+        with a GIL; `interpreters`: "none", "shared-gil" or "own-gil".
 
     Raises:
         OSError: The file cannot be loaded; a library that it needs may be missing.
@@ -117,7 +116,7 @@ def read(name: str, path: str) -> dict[str, Any]:
     if suffix.startswith("U_"):
         raise ValueError("a name that is not ASCII takes multi-phase initialisation")
     return {"init": "single-phase", "gil": module_gil(ctypes.cast(address, ctypes.py_object).value),
-            "interpreters": "none", "creates": True}
+            "interpreters": "none"}
 
 
 def _suffix(name: str) -> str:
@@ -160,7 +159,7 @@ def _declared(init: str, table: int | None) -> dict[str, Any]:
             gil = "not-used" if value == 1 else "used"
         elif ident in INTERPRETERS:
             interpreters = INTERPRETER_WORDS.get(value, interpreters)
-    return {"init": init, "gil": gil, "interpreters": interpreters, "creates": any(i in CREATE for i, _ in found)}
+    return {"init": init, "gil": gil, "interpreters": interpreters}
 
 
 def _slots(table: int | None, *, depth: int) -> Iterator[tuple[int, int]]:

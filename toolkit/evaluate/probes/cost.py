@@ -133,9 +133,8 @@ def wide_cost(cost: Cost, seen: ValueRange) -> str:
 
 def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:
     of = cost.memory
-    share, more = (of.here / of.there, of.here - of.there) if of else (cost.rss, cost.more_bytes)
-    if share is None or share <= RSS_WARN or (more is not None and more < LEAST_RSS):
+    if of is None or of.here / of.there <= RSS_WARN or of.here - of.there < LEAST_RSS:
         return
-    which = f": {format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}" if of else ""
     yield Fact(code="cost.memory", target=label, effect=Effect.COSTS, subject="memory",
-               text=f"{(share - 1) * 100:.0f} % more memory than on {cost.against}{which}")
+               text=f"{(of.here / of.there - 1) * 100:.0f} % more memory than on {cost.against}: "
+                    f"{format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}")

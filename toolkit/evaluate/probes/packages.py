@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 CULPRITS = "What turns the GIL on"
 IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
 DEVELOPMENT = "No part of the verdict"
-CODES = {
-    Status.GIL: "package.turns-gil-on", Status.LOST: "package.loses-c-code", Status.NO_WHEEL: "package.no-wheel",
-    Status.NOT_FOUND: "package.not-found", Status.CRASH: "package.crashes", Status.HANG: "package.hangs",
-    Status.FAILS: "package.cannot-be-imported", Status.UNKNOWN: "package.unknown",
-    Status.INTERPRETER: "package.interpreter-at-fault"}
+FINE = {Status.READY, Status.PURE}
 UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
 
 
@@ -64,7 +60,7 @@ def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
 def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
     label = build.build.label
     judged = [_package(found, build, report, finding) for finding in report.findings
-              if finding.verdict.status in CODES]
+              if finding.verdict.status not in FINE]
     # Packages that a newer version fixes come first.
     yield from sorted(judged, key=lambda fact: fact.owner is not None or not fact.package)
     for module in report.unowned:
@@ -86,7 +82,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
     """Return the fact about one package that is not simply ready."""
     label, status = build.build.label, finding.verdict.status
     why = next(iter(finding.verdict.reasons), "")
-    fact = Fact(code=CODES[status], target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
+    fact = Fact(code=f"package.{status}", target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
                 text=f"{name_and_version(finding)} {_words(finding)}", step=PlanStep.DEPENDENCIES,
                 evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status is Status.NO_WHEEL:

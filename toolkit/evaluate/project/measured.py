@@ -62,8 +62,7 @@ def cost_of(here: CellMeasurements, there: CellMeasurements, cpu: Comparison | N
         return FEW
     resident = [median(each.rss) for each in (here, there)]
     return Cost(
-        against=against, cpu=cpu, rss=resident[0] / resident[1],
-        memory=Memory(here=resident[0], there=resident[1], process=PROCESS[by]),
-        more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
+        against=against, cpu=cpu, memory=Memory(here=resident[0], there=resident[1], process=PROCESS[by]), by=by,
+        import_seconds=median(here.imports) if here.imports else None,
         import_there=median(there.imports) if there.imports else None, compiled=here.compiled,
         compiled_there=there.compiled)

@@ -24,6 +24,7 @@ from packaging.utils import (
 )
 
 from gilscope.toolkit.bounded_reading import MIB, SETTINGS, opened
+from gilscope.toolkit.evaluate.packages.distributions import names_hook
 from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
 from gilscope.toolkit.evaluate.wheel_tags import Suffix, suffix_of
 from gilscope.toolkit.units import counted
@@ -271,14 +272,8 @@ def _extensions(archive: zipfile.ZipFile, names: Iterable[str]) -> Iterator[Exte
         parts = folders if suffix.module == "__init__" else [*folders, suffix.module]
         content = archive.read(name) if archive.getinfo(name).file_size <= LARGEST_EXTENSION else b""
         # Libraries for ctypes are called `name.so`, too.
-        if parts and (suffix.tagged or _has_hook(content, parts[-1])):
+        if parts and (suffix.tagged or names_hook(content, parts[-1])):
             yield ExtensionFile(path=name, module=".".join(parts), suffix=suffix, layout=layout_of(content))
-
-
-def _has_hook(content: bytes, name: str) -> bool:
-    word = name if name.isascii() else name.encode("punycode").decode()
-    return any(f"{hook}{word}\0".replace("-", "_").encode() in content
-               for hook in ("PyInit_", "PyInitU_", "PyModExport_", "PyModExportU_"))
 
 
 def layout_of(content: bytes) -> Layout:

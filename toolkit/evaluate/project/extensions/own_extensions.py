@@ -95,7 +95,6 @@ class ExtensionSource:
     declare: str                     # how to declare that; "" if no declaration is needed
     remarks: tuple[Remark, ...] = ()
     vendored: bool = False           # a copy of another project's file: "pythoncapi_compat.h"
-    generated: bool = False          # by Cython, and the source that people edit is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

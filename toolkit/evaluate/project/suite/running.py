@@ -104,7 +104,7 @@ def _run_once(project: Project, tests: Sequence[str], run_site: RunSite, *, limi
         gil, culprits, imports = _witnessed(place / "witness", ProjectPaths(project, run_site))
         return TestRun(
             build=run_site.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
-            errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds,
+            errors=counted.get("errors"), seconds=seconds,
             ending=replace(ending, percent=_how_far(ending, output)), gil_end=gil, culprits=culprits, output=output,
             error=error_line(output), imports=imports,
             lacking=run_site.lacking, left_out=left_out, uncollected=len(left_out),
