@@ -23,14 +23,15 @@ OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measu
 	tests/evaluate/probes tests/evaluate/requirements tests/evaluate/test_answer.py \
 	tests/evaluate/test_next_steps.py tests/evaluate/views tests/race/reports tests/race/rewriting
 
-.PHONY: help setup lock pair test test-all test-slow test-oldest test-packaging nightly sanitize bench wheel docs lint \
-	type clean
+.PHONY: help setup lock pair test test-all test-slow test-oldest test-packaging test-real nightly sanitize bench wheel \
+	docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests, on a build with the GIL and one without'
 	@echo 'make test-all          the same, then the slow ones, then many with the oldest Python; ARGS=... likewise'
 	@echo 'make test-packaging    wheels, every command without a compiler, all workflow steps; 20 minutes'
+	@echo 'make test-real         projects of the registry under the race checker; half an hour, with network'
 	@echo 'make nightly           all tests on all builds, new random cases, sanitizers; hours; SEED=N repeats them'
 	@echo 'make sanitize          the C code in other processes under AddressSanitizer and UBSan (gcc)'
 	@echo 'make setup             make .venv with everything a developer needs'
@@ -78,6 +79,11 @@ test-oldest:
 test-packaging:
 	@$(BOOTSTRAP) test,workloads,release
 	@$(call PYTEST,.venv,packaging,(slow or nightly),--builds all tests/packaging)
+
+# Projects of the registry under the race checker; `make nightly` does it, too.
+test-real:
+	@$(BOOTSTRAP) test,workloads
+	@$(VENV)/python -m pytest -m nightly $(call REPORT,real) $(ARGS) tests/real_projects
 
 # What takes long, or lets chance choose: all builds at hand, new seeds, sanitizers, all wheels.  SEED=N repeats a choice.
 # Each part runs, whatever the one before it found.

@@ -366,6 +366,14 @@ def test_a_lock_of_the_standard_library_is_not_for_the_program_to_hold():
     assert sentences.repair_of_all([a, b]) == "Hold one lock over bank.py:3 and 5."
 
 
+def test_a_name_of_two_locks_repairs_no_other_race_of_the_variable():
+    two = make_race(kind=RaceKind.LOST_UPDATE, repair="2", first=access("write", 3, locks=(lock(1, "locks[key]"),)),
+                    second=access("write", 3, locks=(lock(2, "locks[key]"),)))
+    one = make_race(kind=RaceKind.LOST_UPDATE, repair="1", first=access("write", 3, locks=(lock(1, "locks[key]"),)),
+                    second=access("write", 5))
+    assert sentences.repair_of_all([two, one]) == "Hold one lock over bank.py:3 and 5."
+
+
 def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
     loop = make_race(kind=RaceKind.ITERATION, repair="Loop over a copy.")
     torn, lost = (make_race(kind=kind, first=access("write", line), second=access("write", line), repair=f"{line}")

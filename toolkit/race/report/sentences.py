@@ -243,8 +243,9 @@ def repair_of_all(races: Sequence[Race]) -> str:
     if len({race.repair for race in others}) == 1:
         return " ".join([*dict.fromkeys(loops), others[0].repair])
     sides = [side for race in others for side in (race.first, race.second)]
+    namesakes = set().union(*map(_namesakes, others))     # to hold one of them would exclude nobody
     names = [lock.name for race in others for side in (race.first, race.second) for lock in side.locks
-             if lock.name not in _namesakes(race) and is_own(lock)]
+             if lock.name not in namesakes and is_own(lock)]
     lock = max(names, key=names.count, default=None)   # the one that most accesses hold already
     merged = [f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."] if others else []
     return " ".join([*dict.fromkeys(loops), *merged])
