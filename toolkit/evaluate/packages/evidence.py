@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gilscope.toolkit.builds.package_installer import InstallProblem  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.children.asking import EndingKind  # noqa: TC001 - the cache reads the hints
@@ -132,13 +132,22 @@ class Status(StrEnum):
     @property
     def words(self) -> str:
         """The status as people read it."""
-        return _STATUS_WORDS[self]
+        return _STATES[self].words
+
+    @property
+    def clause(self) -> str:
+        """The words that follow the package's name in a sentence."""
+        return _STATES[self].clause or self.words
+
+    @property
+    def advice(self) -> str:
+        """What to do about the package `{name}`; "" if there is nothing to do."""
+        return _STATES[self].advice
 
     @property
     def blocks(self) -> bool:
         """True if the distribution keeps a program that needs it from running without the GIL."""
-        return self in {Status.GIL, Status.LOST, Status.NO_WHEEL, Status.NOT_FOUND, Status.CRASH, Status.HANG,
-                        Status.FAILS}
+        return _STATES[self].blocks
 
     @property
     def not_installed(self) -> bool:
@@ -151,11 +160,40 @@ class Status(StrEnum):
         return self in {Status.READY, Status.PURE}
 
 
-_STATUS_WORDS = {
-    Status.READY: "ready", Status.PURE: "pure Python", Status.GIL: "turns the GIL on", Status.LOST: "loses its C code",
-    Status.NO_WHEEL: "no wheel", Status.NOT_FOUND: "not found", Status.CRASH: "crashes",
-    Status.HANG: "did not end in time",
-    Status.FAILS: "cannot be imported", Status.UNKNOWN: "unknown", Status.INTERPRETER: "interpreter at fault",
+class _State(NamedTuple):
+    """What is said of a status, and what follows from it."""
+
+    words: str
+    clause: str = ""      # "": the words
+    advice: str = ""
+    blocks: bool = False
+
+
+# A state of a package is a member of `Status` with its row here, and a code of `evaluate`'s schema.
+_STATES = {
+    Status.READY: _State("ready"),
+    Status.PURE: _State("pure Python"),
+    Status.GIL: _State(
+        "turns the GIL on", blocks=True,
+        advice="look for a newer version of {name} that declares itself safe without the GIL, or do without it"),
+    Status.LOST: _State(
+        "loses its C code", blocks=True,
+        advice="{name} runs without its C code: measure what that costs you, or pin a build that has a wheel"),
+    Status.NO_WHEEL: _State(
+        "no wheel", "has no wheel", blocks=True,
+        advice="{name} has no wheel: build it from source (--build-sdists), or replace it"),
+    Status.NOT_FOUND: _State(
+        "not found", "was not found", blocks=True,
+        advice="{name} was not found: look at its spelling and version, and at the index in use"),
+    Status.CRASH: _State(
+        "crashes", blocks=True, advice="report the crash of {name} to its owners; --explain {name} has its stack"),
+    Status.HANG: _State(
+        "did not end in time", blocks=True,
+        advice="tell the owners of {name} that its import did not end; --explain {name} shows where it stood"),
+    Status.FAILS: _State(
+        "cannot be imported", blocks=True, advice="{name} cannot be imported: --explain {name} has the error"),
+    Status.UNKNOWN: _State("unknown", advice="{name} could not be judged: --explain {name} says why"),
+    Status.INTERPRETER: _State("interpreter at fault"),
 }
 
 
@@ -172,13 +210,18 @@ class InterpreterStatus(StrEnum):
     @property
     def words(self) -> str:
         """The status as people read it."""
-        return _INTERPRETER_WORDS[self]
+        return _INSIDE[self][0]
+
+    @property
+    def clause(self) -> str:
+        """The words that follow the package's name in a sentence."""
+        return _INSIDE[self][1] or self.words
 
 
-_INTERPRETER_WORDS = {
-    InterpreterStatus.OK: "ok", InterpreterStatus.LOST: "loses its C code", InterpreterStatus.FAILS: "ImportError",
-    InterpreterStatus.CRASH: "crashes", InterpreterStatus.HANG: "did not end in time",
-    InterpreterStatus.UNKNOWN: "not known",
+_INSIDE = {   # its words, and its clause; "": the words
+    InterpreterStatus.OK: ("ok", ""), InterpreterStatus.LOST: ("loses its C code", ""),
+    InterpreterStatus.FAILS: ("ImportError", "cannot be imported"), InterpreterStatus.CRASH: ("crashes", ""),
+    InterpreterStatus.HANG: ("did not end in time", ""), InterpreterStatus.UNKNOWN: ("not known", "is not known"),
 }
 
 

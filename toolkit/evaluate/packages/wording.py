@@ -15,37 +15,20 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.packages.evidence import ImportStep, InterpreterReason
 
-# What to do about a package, by its status.
-ADVICE = {
-    Status.GIL: "look for a newer version of {name} that declares itself safe without the GIL, or do without it",
-    Status.NO_WHEEL: "{name} has no wheel: build it from source (--build-sdists), or replace it",
-    Status.NOT_FOUND: "{name} was not found: look at its spelling and version, and at the index in use",
-    Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
-    Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
-    Status.HANG: "tell the owners of {name} that its import did not end; --explain {name} shows where it stood",
-    Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
-    Status.UNKNOWN: "{name} could not be judged: --explain {name} says why",
-}
-
 
 def name_and_version(finding: Finding) -> str:
     """Return name and version; for a package that could not be installed, the version on the build with the GIL."""
     return f"{finding.name} {version_of(finding)}".strip()
 
 
-def clause(status: Status) -> str:
-    """Return a status as the words that follow the package's name in a sentence."""
-    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.words)
-
-
 def judged(status: Status, why: str) -> str:
     """Return the words that follow the package's name in a sentence: its status, and the reason unless it is ""."""
     if not why:
-        return f" {clause(status)}"
+        return f" {status.clause}"
     if status is Status.HANG:
         return f" {why}"   # which says how long was waited
     # An installer's reason already says that nothing was installed.
-    return f": {why}" if status.not_installed else f" {clause(status)}: {why}"
+    return f": {why}" if status.not_installed else f" {status.clause}: {why}"
 
 
 def chain_clause(finding: Finding) -> str:

@@ -48,7 +48,6 @@ _SINGULAR: dict[Concern, str] = {"state": "variable that threads share", "lazy c
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
              "unlocked write": "write to a field without a lock",
              "allocation": "allocation", "interface": "use of the limited API", "not read": "source not read"}
-_DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -346,7 +345,7 @@ def built(own: OwnBuild) -> Iterator[str]:
     files, users = own.finding.seen.extensions, gil_users(own.finding.seen)
     inside = own.finding.interpreters
     if files and not own.report.build.free_threaded and inside not in {InterpreterStatus.OK, InterpreterStatus.UNKNOWN}:
-        yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.words)}"
+        yield f"in interpreters with a GIL of their own it {inside.clause}"
     if users:
         yield f"{few([*users])} {inflect(len(users), 'turns', 'turn')} the GIL on"
     fine = [each.name for each in files if each.gil == "not-used" and each.name not in users]

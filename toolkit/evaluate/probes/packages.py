@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
-from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, name_and_version
 from gilscope.toolkit.evaluate.readings import lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
@@ -75,7 +75,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -
 
 
 def _words(finding: Finding) -> str:
-    return finding.status_words if finding.verdict.status is Status.HANG else clause(finding.verdict.status)
+    return finding.status_words if finding.verdict.status is Status.HANG else finding.verdict.status.clause
 
 
 def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, finding: Finding) -> Fact:
@@ -122,7 +122,7 @@ def advice(report: BuildReport, finding: Finding) -> str:
     if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
         does = "still turns the GIL on" if status is Status.GIL else f"does not help ({status.words})"
         return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
-    return ADVICE[finding.verdict.status].format(name=finding.name)
+    return finding.verdict.status.advice.format(name=finding.name)
 
 
 def newer_version(report: BuildReport, finding: Finding) -> str:

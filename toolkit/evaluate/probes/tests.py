@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
-from gilscope.toolkit.evaluate.packages.wording import ADVICE
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
@@ -219,7 +218,7 @@ def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun)
         return
     report = known(build.readiness)
     advised = {canonicalize_name(each.name) for each in (report.findings if report else ())
-               if each.verdict.status in ADVICE}
+               if each.verdict.status.advice}
     for name in tests.lacking:
         key = canonicalize_name(name)
         if key in advised:

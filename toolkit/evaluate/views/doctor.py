@@ -9,7 +9,7 @@ from gilscope import __version__
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version, refusals, why
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version, refusals, why
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import counted, few, inflect
@@ -242,7 +242,7 @@ def _newer(report: BuildReport, finding: Finding) -> str:
         return "; no newer version is there"
     if status.mends:
         return f"; version {version} mends it"
-    return f"; version {version} {clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
+    return f"; version {version} {status.clause}, too" if status.blocks else f"; of version {version} it is not known"
 
 
 def _doubts(report: BuildReport) -> Iterable[str]:
@@ -284,13 +284,8 @@ def _interpreters(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         if finding.interpreter_reasons:
             told = refusals(finding.interpreter_reasons)
-            does = "" if finding.interpreters is InterpreterStatus.HANG else f" {_does(finding.interpreters)}:"
+            does = "" if finding.interpreters is InterpreterStatus.HANG else f" {finding.interpreters.clause}:"
             yield f"{finding.name} {finding.version} on {report.build.label}{does} {told}"
-
-
-def _does(status: InterpreterStatus) -> str:
-    return {InterpreterStatus.FAILS: "cannot be imported", InterpreterStatus.UNKNOWN: "is not known"}.get(
-        status, status.words)
 
 
 def _conclusion(reports: Sequence[BuildReport]) -> str:
