@@ -45,14 +45,12 @@ if TYPE_CHECKING:
             Its arguments are a value of `GapReason` and a count, which `GapReason` explains.
             """
 
-        def hook_may_change(self, *arguments: object) -> None:
-            """Prepare for a function that may replace the hook through which the core learns that objects die.
-
-            Call it right before the function, and `hook_changed` right after it, both as callbacks of `wrap`.
-            """
-
         def hook_changed(self, *arguments: object) -> None:
-            """Install the hook again if that function has replaced it."""
+            """Install the hook through which the core learns that objects die again, if a function has replaced it.
+
+            Call it right after the function, as a callback of `wrap`.  Without a GIL, objects may have died meanwhile:
+            what was known of them all is forgotten, which is a gap.
+            """
 
         def stop(self) -> None:
             """Stop tracking."""

@@ -82,7 +82,7 @@ def test_confirmed_race_says_so(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("limit", "said"), [
     ({"gaps": (CheckGap(process="process 7", reason=GapReason.DEATHS, count=3),)},
-     "process 7: races may be missing: another tool replaced the hook"),
+     "process 7: races may be missing: tracemalloc or another tool replaced the hook"),
     ({"gaps": (CheckGap(process="process 7", reason=GapReason.THREADS, count=4096),)},
      "process 7: races may be missing: checking stopped"),
     ({"lost": ("process 7",)}, "process 7"),

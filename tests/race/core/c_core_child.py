@@ -32,6 +32,7 @@ from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Pipe, Thing, World
 
 THREADS = 4
+FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 STRETCHES = 6    # what leaks, leaks in each of them; what the allocator takes once, it takes in one or two
 
 
@@ -149,8 +150,13 @@ def follow_tracemalloc(world):
 
 
 def tracemalloc_hides_no_race(world):
-    """tracemalloc takes the place of our hook: a race is told whenever it is started and stopped, and nothing false."""
+    """tracemalloc takes the place of our hook: races are told before and after, and nothing false.
+
+    Without a GIL, what was known is forgotten, so that a race across a start or a stop may be missed.
+    """
     at, tracemalloc = sites(world), follow_tracemalloc(world)
+    # Where two threads start it at the same time without a GIL, 3.15 hangs, with or without us.
+    one_at_a_time = threading.Lock() if FREE else contextlib.nullcontext()
 
     def make_and_drop(shared):
         for number in range(500):
@@ -161,21 +167,25 @@ def tracemalloc_hides_no_race(world):
 
     def in_each_thread(shared):
         for _ in range(20):
-            tracemalloc.start()
+            with one_at_a_time:
+                tracemalloc.start()
             world.attr_update(shared, at["update"]).n += 1
             for _ in range(20):
                 world.attr_update(Thing(), at["update"]).n += 1
-            tracemalloc.stop()
+            with one_at_a_time:
+                tracemalloc.stop()
 
     def within(shared):
         world.attr_update(shared, at["update"]).n += 1
-        tracemalloc.start()
+        with one_at_a_time:
+            tracemalloc.start()
         make_and_drop(shared)
 
     def races(body):
         shared = Thing()
         together(world, *[lambda: body(shared)] * THREADS)
-        assert {id(owner) for _, owner, *_ in world.conflicts} == {id(shared)}, (body, world.conflicts)
+        told = {id(owner) for _, owner, *_ in world.conflicts}
+        assert told == {id(shared)} or (FREE and not told), (body, world.conflicts)
         world.told()
         world.run(lambda: world.attr_update(shared, at["update"]), lambda: world.attr_update(shared, at["update"]))
         assert ("order", "update WRITE", "update WRITE") in world.pairs()
@@ -212,7 +222,7 @@ class Calls:
 
 
 def tracemalloc_calls_the_program(world):
-    """Code that tracemalloc runs may call it again, end objects and fork: no deadlock, and nothing is lost."""
+    """Code that tracemalloc runs may call it again, end objects and fork: no deadlock, and later races are told."""
     at, tracemalloc, things, forked = sites(world), follow_tracemalloc(world), [], []
 
     def update(thing):
@@ -235,7 +245,7 @@ def tracemalloc_calls_the_program(world):
                   lambda: forked.append(os.fork())):
         tracemalloc.stop()
         world.run(functools.partial(start, index))
-        assert tracemalloc.is_tracing() == (index is not end or not sysconfig.get_config_var("Py_GIL_DISABLED"))
+        assert tracemalloc.is_tracing()
         shared = Thing()
         world.run(*[functools.partial(update, shared)] * 2)
         assert ("order", "update WRITE", "update WRITE") in world.pairs()
@@ -284,8 +294,8 @@ def tool_without_us(world):
 
 
 def deaths_while_the_hook_is_replaced(world):
-    """Without a GIL, watched objects that are dropped while the hook is another one do not leave their addresses."""
-    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+    """Objects that die without a GIL while the hook is another one are forgotten, with all others, which is told."""
+    if not FREE:
         return
     at, other, things = sites(world), library(ALONE), [Thing() for _ in range(500)]
 
@@ -295,18 +305,17 @@ def deaths_while_the_hook_is_replaced(world):
 
     def replace():
         update()
-        world.core.hook_may_change()
         assert other.install() == 0
-        for number in (500, 5000):
-            things.clear()
-            things.extend(Thing() for _ in range(number))
-            if number == 500:
-                update()
+        things.clear()
+        things.extend(Thing() for _ in range(5000))     # at the addresses of the dead
         world.core.hook_changed()
         yield
 
     world.run(replace, update)
     assert len(world.told()) == 0
+    (gap,) = world.gaps
+    assert gap[0] == "deaths"
+    assert gap[1] >= 500
 
 
 def crowd(world):
@@ -366,9 +375,6 @@ def more_threads_than_clocks(world):
     # Deaths are seen all the same: else references would be taken to what has the addresses of the dead.
     dying.clear()
     living = [Thing() for _ in range(1000)]
-    references = [sys.getrefcount(each) for each in living]
-    world.core.hook_may_change()
-    assert [sys.getrefcount(each) for each in living] == references
     world.core.hook_changed()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")     # bare threads may not have ended for the system
@@ -1127,7 +1133,10 @@ SCENARIOS = {function.__name__: function for function in (
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
     getter_that_raises, more_sets_of_locks_than_fit, keys_are_compared_as_by_the_program,
     insertions_are_told_from_replacements)}
-WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
+WITH_GAPS = {"tool_without_us", "more_threads_than_clocks"}
+if FREE:
+    WITH_GAPS |= {"tracemalloc_hides_no_race", "tracemalloc_calls_the_program", "tracer_that_calls_ours",
+                  "deaths_while_the_hook_is_replaced"}
 # They leave the process as it was, and ask nothing of it as a whole: no exit, fork, hook or measure of its memory.
 SHARING = ("address_reuse", "everything_at_once", "deep_nesting_dies", "deep_recursion", "pieces_of_locks",
            "class_attributes_replaced", "bases_replaced", "origins_of_dying_locks", "site_without_a_name",

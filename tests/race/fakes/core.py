@@ -145,10 +145,8 @@ class FakeCore:
     def busy(self):
         return nullcontext()
 
-    def hook_may_change(self, *arguments):
+    def hook_changed(self, *arguments):
         pass
-
-    hook_changed = hook_may_change
 
 
 def merged(left, right):

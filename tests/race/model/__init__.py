@@ -61,9 +61,6 @@ class ReferenceCore:
     def report_gaps(self, on_gap: Callable[[str, int], None]) -> None:
         """Do nothing: the model has no limit of threads, and learns of deaths from weak references."""
 
-    def hook_may_change(self, *arguments: object) -> None:
-        """Do nothing: there is no hook."""
-
     def hook_changed(self, *arguments: object) -> None:
         """Do nothing: there is no hook."""
 

@@ -311,7 +311,7 @@ def test_run_that_was_not_checked_in_full_fails(tmp_path, options):
         pytest.importorskip("xdist")
     shown, code = run(tmp_path, BLINDED, *options)
     assert "1 passed" in shown
-    assert "races may be missing: another tool replaced the hook" in shown
+    assert "races may be missing: tracemalloc or another tool replaced the hook" in shown
     assert code == 1
 
 

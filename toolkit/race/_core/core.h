@@ -183,8 +183,6 @@ typedef struct Record {
     _Atomic(uint32_t) news;        /* insertions, and stores that order loads, since it became shared */
     _Atomic(uint16_t) owner;       /* the only slot that has accessed it, or SHARED */
     struct Boxes *boxes;    /* cells for parts of an array with several items, or NULL */
-    bool finalizes;         /* the object may be accessed by its finalizer, after the event of its death */
-    bool held;              /* we own a reference to the object: see hold_watched() */
     Spin spin;
 } Record;
 

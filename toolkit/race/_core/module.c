@@ -295,7 +295,6 @@ forked(void)
     hook_mutex = (PyMutex){0};
 #endif
     hooks_locked = 0;
-    atomic_store(&holds_objects, false);
     if (core.exits) {
         return;
     }
@@ -648,10 +647,8 @@ static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
     {"start", api_start, METH_O, "Start tracking; on_conflict is called with each conflict."},
     {"report_gaps", api_report_gaps, METH_O, "Call on_gap(reason, count) when accesses go unchecked from now on."},
-    {"hook_may_change", (PyCFunction)(void (*)(void))api_hook_may_change, METH_FASTCALL,
-     "Prepare for a function that may replace the hook for deaths of objects."},
     {"hook_changed", (PyCFunction)(void (*)(void))api_hook_changed, METH_FASTCALL,
-     "Hook deaths of objects again, after that function."},
+     "Hook deaths of objects again, after a function that may have replaced the hook."},
     {"stop", api_stop, METH_NOARGS, "Stop tracking."},
     {"release", api_release, METH_O, "Let later calls of acquire(owner) be ordered after this point."},
     {"acquire", api_acquire, METH_O, "Add the edges from all earlier calls of release(owner)."},

@@ -290,8 +290,8 @@ def gap(found: CheckGap) -> str:
     """Return the sentence on accesses that went unchecked."""
     match found.reason:
         case GapReason.DEATHS:
-            return (f"{found.process}: races may be missing: another tool replaced the hook that reports which objects "
-                    f"die, so accesses to {counted(found.count, 'object')} were forgotten")
+            return (f"{found.process}: races may be missing: tracemalloc or another tool replaced the hook that "
+                    f"reports which objects die, so accesses to {counted(found.count, 'object')} were forgotten")
         case GapReason.THREADS:
             return (f"{found.process}: races may be missing: checking stopped when there were more than "
                     f"{found.count:,} threads at a time")

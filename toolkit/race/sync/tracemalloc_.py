@@ -17,7 +17,7 @@ def patch(layer: SyncLayer, module: Any) -> None:
     """Let the core install its hook again after each call; `module` is _tracemalloc."""
     core = layer.core
     for name in NAMES:
-        layer.wrap(module, name, core.hook_may_change, core.hook_changed, core.hook_changed, muted=False)
+        layer.wrap(module, name, None, core.hook_changed, core.hook_changed, muted=False)
 
 
 def patch_public(layer: SyncLayer, module: Any) -> None:

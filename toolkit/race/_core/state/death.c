@@ -191,7 +191,7 @@ deaths_arrive(void)
 }
 
 #if FREE_THREADED
-static PyMutex hook_mutex;      /* of hooks and of `holds_objects`; whoever waits for it lets the world be stopped */
+static PyMutex hook_mutex;      /* of hooks; whoever waits for it lets the world be stopped */
 #endif
 static __thread int hooks_locked;   /* how often by this thread; 0 in the child of a fork in between */
 
@@ -229,154 +229,42 @@ watch_deaths(void)
     return watched;
 }
 
-/* Another tool has replaced our hook: any record may be that of a dead object.  Forget all accesses, and say so.  */
-static void
-recover_hook(void)
+/* Install our hook again if another tool has replaced it; return false if it had not.  `forgets`: any record may be that
+   of a dead object, so forget all accesses, and say so.  */
+static bool
+install_hook_again(bool forgets)
 {
     PyObject *error = PyErr_GetRaisedException();
     hooks_lock();
-    bool blind = !deaths_watched() && !deaths_arrive();
+    bool replaced = !deaths_watched() && !deaths_arrive();
     uint32_t forgotten = 0;
-    if (blind) {
+    if (replaced) {
         install_hook();
-        atomic_fetch_add(&core.blind, 1);
-        forgotten = shadow_clear();
-    }
-    hooks_unlock();
-    if (blind) {
-        tell_gap("deaths", forgotten);
-    }
-    PyErr_SetRaisedException(error);
-}
-
-/* ---- tools that replace the hook by functions that we know ------------------------------------------------------- */
-
-#if FREE_THREADED
-static bool all_held;           /* guarded by hook_mutex */
-
-/* Take a reference to every watched object until let_go(), so that none dies and no address is used again while its
-   death would not be seen.  What is dying is forgotten at once.  Objects with finalizers are left out: they may be dead
-   although there is a record, made by the finalizer after the event.  */
-static void
-hold_watched(void)
-{
-    atomic_store(&holds_objects, true);     /* from now on, record_can_hold() holds what is new */
-    for (int i = 0; i < SHARDS; i++) {
-        Shard *shard = &shards[i];
-        spin_lock(&shard->spin);
-        uint32_t n = 0;
-        Contents *dying = must(malloc((shard->n + 1) * sizeof(Contents)));
-        for (uint32_t b = 0; b <= shard->mask; b++) {
-            for (Record **link = &shard->buckets[b]; *link != NULL;) {
-                Record *record = *link;
-                if (!record->held && !record->finalizes && !try_increment(record->object)) {
-                    dying[n++] = record_unlink(shard, link);
-                    continue;
-                }
-                record->held = !record->finalizes;
-                link = &record->next;
-            }
-        }
-        spin_unlock(&shard->spin);
-        for (uint32_t k = 0; k < n; k++) {
-            contents_drop(dying[k]);
-        }
-        free(dying);
-    }
-}
-
-typedef struct { PyObject **objects; uint32_t n; } Held;
-
-/* Forget the accesses to objects that were not held; return the number of those.  */
-static uint32_t
-let_go(Held held[SHARDS])
-{
-    uint32_t forgotten = 0;
-    atomic_store(&holds_objects, false);
-    for (int i = 0; i < SHARDS; i++) {
-        Shard *shard = &shards[i];
-        spin_lock(&shard->spin);
-        uint32_t n_others = 0;
-        held[i] = (Held){must(malloc((shard->n + 1) * sizeof(PyObject *))), 0};
-        Record **others = must(malloc((shard->n + 1) * sizeof(Record *)));
-        for (uint32_t b = 0; b <= shard->mask; b++) {
-            for (Record *record = shard->buckets[b]; record != NULL; record = record->next) {
-                if (record->held) {
-                    record->held = false;
-                    held[i].objects[held[i].n++] = record->object;
-                }
-                else if (record->finalizes) {
-                    others[n_others++] = record;
-                }
-            }
-        }
-        spin_unlock(&shard->spin);
-        for (uint32_t k = 0; k < n_others; k++) {
-            forgotten += record_empty(others[k]);
-        }
-        free(others);
-    }
-    return forgotten;
-}
-
-/* Drop the references, with nothing locked: finalizers of the program may run.  */
-static void
-held_drop(Held held[SHARDS])
-{
-    for (int i = 0; i < SHARDS; i++) {
-        for (uint32_t k = 0; k < held[i].n; k++) {
-            Py_DECREF(held[i].objects[k]);
-        }
-        free(held[i].objects);
-    }
-}
-#endif
-
-/* Called before and after a function that may replace our hook.  With a GIL, no other thread runs while it does; but it
-   may run code of the program before, which may call such a function again.  */
-static PyObject *
-api_hook_may_change(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
-{
-    hooks_lock();
-#if FREE_THREADED
-    if (hooks_locked == 1) {
-        all_held = !misses_deaths() && atomic_load(&core.blind) == 0;      /* else there may be records of dead objects */
-        if (all_held) {
-            hold_watched();
-        }
-    }
-#endif
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-api_hook_changed(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
-{
-    atomic_store(&leads_to_ours, NO_OTHER);     /* it may be a hook of the same tool, over another one than before */
-    /* While objects are held, none dies, also not the one that would show whether its death is seen.  */
-    if (!deaths_watched() && (atomic_load(&holds_objects) || !deaths_arrive())) {
-        install_hook();
-    }
-#if FREE_THREADED
-    Held held[SHARDS] = {0};
-    uint32_t forgotten = 0;
-    if (hooks_locked <= 1) {
-        if (all_held) {
-            forgotten = let_go(held);
-        }
-        else {
+        if (forgets) {
             atomic_fetch_add(&core.blind, 1);
             forgotten = shadow_clear();
         }
     }
     hooks_unlock();
-    held_drop(held);
     if (forgotten > 0) {
         tell_gap("deaths", forgotten);
     }
-#else
-    hooks_unlock();
-#endif
+    PyErr_SetRaisedException(error);
+    return replaced;
+}
+
+static void
+recover_hook(void)
+{
+    install_hook_again(true);
+}
+
+/* Called after a function that may have replaced our hook.  With a GIL, no other thread ran while it did.  */
+static PyObject *
+api_hook_changed(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+    atomic_store(&leads_to_ours, NO_OTHER);     /* it may be a hook of the same tool, over another one than before */
+    install_hook_again(FREE_THREADED);
     Py_RETURN_NONE;
 }
 
@@ -387,7 +275,7 @@ static inline void
 prepare_reference(Recent *recent)
 {
 #if FREE_THREADED
-    (void)recent;               /* record_can_hold() has done it */
+    (void)recent;               /* record_lookup() has done it */
 #else
     if (misses_deaths() && PyType_SUPPORTS_WEAKREFS(Py_TYPE(recent->object))) {
         PyObject *error = PyErr_GetRaisedException();

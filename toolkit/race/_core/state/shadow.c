@@ -20,9 +20,6 @@ static Shard shards[SHARDS];
 static _Atomic(Filter *) filter;
 static _Atomic(uint64_t) n_records;
 
-/* Another tool is replacing our hook for deaths: every watched object is held meanwhile, see hold_watched().  */
-static _Atomic(bool) holds_objects;
-
 static inline uint64_t
 hash_address(const void *object)
 {
@@ -168,23 +165,6 @@ try_increment(PyObject *object)
 }
 #endif
 
-/* Prepare a new record of a living object for hold_watched().  */
-static inline void
-record_can_hold(Record *record)
-{
-#if FREE_THREADED
-    PyTypeObject *type = Py_TYPE(record->object);
-    record->finalizes = type->tp_finalize != NULL || type->tp_del != NULL;
-    allow_try_increment(record->object);
-    if (atomic_load(&holds_objects) && !record->finalizes) {
-        Py_INCREF(record->object);
-        record->held = true;
-    }
-#else
-    (void)record;
-#endif
-}
-
 static Record *
 record_lookup(PyObject *object, bool create, int slot)
 {
@@ -200,7 +180,9 @@ record_lookup(PyObject *object, bool create, int slot)
         record = shard_unused(shard);
         record->object = object;
         record->owner = (uint16_t)slot;
-        record_can_hold(record);
+#if FREE_THREADED
+        allow_try_increment(object);
+#endif
         Record **bucket = &shard->buckets[(hash >> 32) & shard->mask];
         record->next = *bucket;
         *bucket = record;
@@ -478,7 +460,6 @@ record_unlink(Shard *shard, Record **link)
     shard->n--;
     filter_count(record->object, -1);
     record->object = NULL;
-    record->held = false;
     record->number = 0;
     atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
     record->next = shard->unused;
