@@ -321,7 +321,7 @@ LOST = "what another thread stores in between is lost."
 
 @pytest.mark.parametrize(("kind", "key", "first", "second", "expected"), [
     ("check-then-act", "", access("write", 3), split("read", test=8, act=10),
-     "Another thread can store it between line 8 and line 10."),
+     "Another thread can set it between line 8 and line 10."),
     ("check-then-act", "['a']", access("write", 3), split("write", test=8, act=10),
      "Another thread can store ['a'] between line 8 and line 10."),
     ("check-then-act", "", access("pop", 3), split("read", test=8, act=8),
@@ -330,7 +330,7 @@ LOST = "what another thread stores in between is lost."
      "Another thread can delete it between bank.py:8 and bank.py:10."),
     # The write has a test of its own, which the read does not disturb.
     ("check-then-act", "", split("read", test=8, act=10), split("write", test=3, act=5),
-     "Another thread can store it between line 8 and line 10."),
+     "Another thread can set it between line 8 and line 10."),
     ("check-then-act", "", access("read", 3), split("write", test=8, act=10),
      "The write in line 10 can come before or after the read in line 3: nothing orders them."),
     ("lost update", "", access("write", 3), access("read", 5, operator="-="),

@@ -92,9 +92,13 @@ class _Lines(NamedTuple):
 
 def _act(side: Access, item_key: str) -> str:
     """Return the words for what an access that is no read does."""
-    it = item_key or "it"
-    words = {"write": f"store {it}", "delete": f"delete {it}", "insert": "insert an item", "remove": "remove an item",
-             "rewrite": "rewrite it"}
+    words = {
+        "write": f"store {item_key}" if item_key else "set it",
+        "delete": f"delete {item_key or 'it'}",
+        "insert": "insert an item",
+        "remove": "remove an item",
+        "rewrite": "rewrite it",
+    }
     return words.get(side.verb, f"call `{side.verb}`")
 
 
