@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 OP_PREFIX = "gilscope:"          # ops are builtins under names that no identifier can have
 MARKER = "\0gilscope-site"       # ("\0gilscope-site", index) in co_consts stands for a site until the code is linked
+LOOP_CALLBACKS = "callbacks of the event loop"     # the text of sites that stand for calls of a loop
 CELLS = "gilscope:cells"         # the local that identifies one activation of a function with watched closure variables
 
 

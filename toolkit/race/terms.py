@@ -38,7 +38,7 @@ class Flag(IntFlag):
     INIT = 1024       # in __init__, __new__ or __post_init__, on the first argument
     MEMO = 2048       # the stored value is made from nothing but the names of the key, functions and constants
     SNAPSHOT = 4096   # a local keeps what was read, and is tested
-    NEW = 8192        # what is stored was just made, and depends on no earlier read of the variable
+    NEW = 8192        # a store of what was just made, which depends on no earlier read; or a load that may see one
     COUNTED = 16384   # an x += v, and a loop of the module polls x
     RELIES = 32768    # a read that others rely on, or that relies on another one: see SiteInfo.tests
 
@@ -66,6 +66,7 @@ class Remedy(StrEnum):
     KEY_ERROR = "KeyError"
     VALUE_ERROR = "ValueError"
     GET = "dict.get"
+    THREADSAFE = "loop.call_soon_threadsafe"
     LOCAL = "local variable"
     EMPTY = "queue.Empty"
     FULL = "queue.Full"

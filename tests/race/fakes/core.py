@@ -38,7 +38,11 @@ class FakeCore:
     def __init__(self):
         self.threads, self.uids, self.variables = {}, iter(range(10**9)), WeakKeyDictionary()
         self.last, self.raced, self.told, self.held = {}, set(), [], []
-        self.ops = {}
+        self.ops = {"attr_write": lambda owner, _site: owner}
+
+    @staticmethod
+    def site(info, number):
+        return info, number
 
     def mine(self):
         ident = _thread.get_ident()

@@ -58,7 +58,7 @@ def load(touch: Operation, location: Location) -> None:
     write = location.write
     if location.published is not None and unseen(touch, write) and _saw_whole(touch, location.by):
         touch.state.join(location.published)
-    elif poll:
+    if poll or touch.site.flags & NEW:
         touch.state.polled = location, write     # the value is loaded after this note: a store may come in between
     slot = touch.state.slot
     if not touch.repeats(location.reads.get((slot, poll))):
@@ -77,7 +77,7 @@ def polled(touch: Operation) -> None:
     location, before = touch.state.polled or (None, None)
     touch.state.polled = None
     if (location is not None and location.write is not before and location.published is not None
-            and location.by & (BY_POLLS | BY_ALL)):
+            and location.by & (BY_POLLS | BY_ALL | BY_NEW)):
         touch.state.join(location.published)
 
 

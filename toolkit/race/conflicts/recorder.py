@@ -23,7 +23,7 @@ from gilscope.toolkit.race.conflicts.conflict_context import (
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
 from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import all_sites
+from gilscope.toolkit.race.site import LOOP_CALLBACKS, all_sites
 from gilscope.toolkit.race.spool import Spool
 from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Remedy, Severity
 
@@ -267,6 +267,8 @@ class Recorder:
 
     def _remedy(self, kind: str, owner: Any, first: ConflictSide, second: ConflictSide) -> str | None:
         """Return the atomic step that can replace each check and its act, None if there is none or they differ."""
+        if first.site.text == LOOP_CALLBACKS:
+            return Remedy.THREADSAFE.value
         if kind != RaceKind.CHECK_THEN_ACT:
             return None
         for side, other in ((first, second), (second, first)):

@@ -33,6 +33,7 @@ REMEDIES = {
     Remedy.POP: "Use `dict.pop(key, None)` in place of check and removal",
     **{error: f"Act without the check and catch {error}" for error in (
         Remedy.INDEX_ERROR, Remedy.KEY_ERROR, Remedy.VALUE_ERROR)},
+    Remedy.THREADSAFE: "Call `loop.call_soon_threadsafe` or `asyncio.run_coroutine_threadsafe` from other threads",
     Remedy.GET: "Use `dict.get` once and test its result",
     Remedy.LOCAL: "Read it once into a local, and test and use that",
     Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
@@ -209,6 +210,8 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
         lock: The lock to hold, and the accesses that lack it.
         remedy: The atomic step that can replace check and act, if there is one.
     """
+    if remedy is Remedy.THREADSAFE:
+        return f"{REMEDIES[remedy]}."
     held = lock.name or "one lock"
     if kind is RaceKind.ITERATION:
         where = line_ranges((first, second))

@@ -6,7 +6,7 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.analysis.known_names import DYNAMIC, FOREIGN_METHODS, UNREPEATABLE
+from gilscope.toolkit.race.analysis.known_names import DYNAMIC, FOREIGN_METHODS, INITIALIZERS, UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import mangle
 from gilscope.toolkit.race.effects import (
     MAKERS,
@@ -157,8 +157,8 @@ class ExpressionFlow:
         place = self.variable_place(target.id)
         if place:
             self.spans.act(self, Role("access", target), place, reads)
-            if value is not None and self.is_new(value):
-                self.spans.plan.add_fact(Role("access", target), Flag.NEW)
+            if value is not None:
+                self.store_new(target, value)
         if isinstance(value, ast.Constant) and self.guards:
             reads |= self.guards[-1]      # `found = True` says what the test said
         self.locals[target.id] = reads
@@ -168,6 +168,14 @@ class ExpressionFlow:
             self.built.add(target.id)
         else:
             self.built.discard(target.id)
+
+    def store_new(self, target: ast.Name | ast.Attribute | ast.Subscript, value: ast.AST) -> None:
+        """Record a store of what was just made, and that loads of this name may see it."""
+        if not self.is_new(value):
+            return
+        self.spans.plan.add_fact(Role("access", target), Flag.NEW)
+        if not isinstance(target, ast.Subscript) and getattr(self.scope.node, "name", "") not in INITIALIZERS:
+            self.spans.plan.replaced.add(self.paths.mangled(target.id if isinstance(target, ast.Name) else target.attr))
 
     def is_new(self, value: ast.AST) -> bool:
         """Return True if the value may be a container or an object that was just made."""

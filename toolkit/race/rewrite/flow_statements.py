@@ -150,8 +150,8 @@ class StatementFlow(CallFlow):
         if place is None:
             return
         self.spans.act(self, Role("access", target), place, reads, resets=value is not None and is_reset(value))
-        if value is not None and self.is_new(value):
-            self.spans.plan.add_fact(Role("access", target), Flag.NEW)
+        if value is not None:
+            self.store_new(target, value)
         if isinstance(target, ast.Subscript) and value is not None:
             made, keys = self.made_from(value), self.made_from(target.slice)
             if made and made <= keys and not made & UNREPEATABLE:

@@ -12,6 +12,7 @@ from gilscope.toolkit.race.terms import Flag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_LOADS = ("attr_read", "global_read", "cell_read")
 LONGEST_TEXT = 80    # characters of an expression in a report
 
 
@@ -38,6 +39,7 @@ class PartnerPlan:
         self.facts: dict[Role, Flag] = {}       # further flags
         self.uses: dict[Role, set[Role]] = {}   # reads -> the reads of the same location whose test led there
         self.tests: set[Role] = set()           # the latter
+        self.replaced: set[str] = set()         # variables and attributes that hold one new object after the other
 
     def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:
         """Add partners to a write."""
@@ -124,7 +126,9 @@ class SiteCollector:
         if tests or role in self.plan.tests:
             flags |= Flag.RELIES
         flags |= self.plan.facts.get(role, Flag.NONE)
-        if role in self.plan.acts:
+        if key in self.plan.replaced and op in _LOADS:
+            flags |= Flag.NEW
+        if role in self.plan.acts or role in self.plan.reads:
             flags &= ~Flag.NEW
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)

@@ -86,17 +86,16 @@ order_after_store(Touch *touch, const Cell *cell)
     Base *base = cell_flag_base(cell);
     if (base != NULL && !sees(thread, cell->write)) {
         int by = cell_published_by(cell);
+        bool made = by & BY_NEW && !(touch->site->flags & SPAN_READ);      /* what is stored back must be a conflict */
         if (by & BY_ALL || (by & BY_POLLS && touch->site->flags & POLL)) {
             thread_join(thread, base, EPOCH_TIME(cell->write), true);
-            return;
         }
-        bool made = by & BY_NEW && !(touch->site->flags & SPAN_READ);      /* what is stored back must be a conflict */
-        if ((by & BY_FRESH || made) && touch->seen.base == NULL) {
+        else if ((by & BY_FRESH || made) && touch->seen.base == NULL) {
             touch->seen = (Moment){base_ref(base), EPOCH_TIME(cell->write)};
             touch->sees_object = made;
         }
     }
-    if (touch->site->flags & POLL) {
+    if (touch->site->flags & (POLL | NEW)) {
         /* The value is loaded after this note, the store may come in between: the next operation looks again.  */
         thread->polled = touch->record;
         thread->polled_serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed);
@@ -119,7 +118,7 @@ poll_again(Thread *thread)
             /* Two stores of a thread may have one epoch: that of the first one does not publish it.  */
             bool same = cell->write == thread->polled_write && cell->write_where == thread->polled_where;
             if (cell->key == thread->polled_key && !same
-                && cell_published_by(cell) & (BY_POLLS | BY_ALL)) {
+                && cell_published_by(cell) & (BY_POLLS | BY_ALL | BY_NEW)) {
                 thread_join(thread, cell_flag_base(cell), EPOCH_TIME(cell->write), true);
             }
         }
