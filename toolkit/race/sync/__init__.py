@@ -150,7 +150,11 @@ def library_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
         from gilscope.toolkit.race.sync.process_locks import ProcessLockPatches
         ProcessLockPatches(layer).patch_queues(module)
 
-    return {"logging": logging, "_strptime": untrack_lock, "tempfile": untrack_lock,
+    def functools(module: Any) -> None:
+        from gilscope.toolkit.race.sync.cached_properties import CachedPropertyPatches
+        CachedPropertyPatches(layer).patch(module)
+
+    return {"logging": logging, "functools": functools, "_strptime": untrack_lock, "tempfile": untrack_lock,
             "multiprocessing.synchronize": synchronize, "multiprocessing.queues": queues}
 
 
