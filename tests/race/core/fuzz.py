@@ -1,6 +1,6 @@
-"""Random programs of operations, to be run on both cores.
+"""Random programs of operations.
 
-`python -m tests.race.core.fuzz Python|C` reads plans from stdin, one line of JSON each, and answers what was told.
+`python -m tests.race.core.fuzz` reads plans from stdin, one line of JSON each, and answers what the core told.
 A plan is a list of [thread, act, number]; each thread is one function, the threads take turns in that order.
 """
 
@@ -11,9 +11,9 @@ import random
 import sys
 from collections import deque
 
+from gilscope.toolkit.race._core.build import load
 from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.core.cases.foreign_locks import Gate
-from tests.race.core.cases.run import load
 from tests.race.core.cases.world import Thing, World
 
 THREADS = 3
@@ -124,12 +124,12 @@ def describe(name, conflict):
     return f"span: {name} {part} {key!r}: {' and '.join(sorted(sides))}"
 
 
-def main(arguments):
-    core = load(arguments[0])
+def main():
+    core = load()
     core.track_locks()
     for line in sys.stdin:
         print(json.dumps(run(core, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.builds import run_child
 from tests.race.core.cases.run import cases
+from tests.race.core.tracing import disagreements, run_traced
 
 # What may be skipped, and why.
 SKIPPED = {
@@ -17,7 +18,17 @@ SKIPPED = {
 @pytest.mark.builds("gil", "free")
 @pytest.mark.parametrize("core", ["Python", "C"])
 def test_every_case_passes(core, python):
-    child = run_child(python, "-m", "tests.race.core.cases.run", core)
+    assert_passed(run_child(python, "-m", "tests.race.core.cases.run", core))
+
+
+@pytest.mark.slow
+@pytest.mark.builds("gil", "free")
+def test_core_and_oracle_agree_on_every_case(python, tmp_path):
+    assert_passed(run_traced(python, tmp_path, "-m", "tests.race.core.cases.run", "C"))
+    assert disagreements(tmp_path) == []
+
+
+def assert_passed(child):
     lines = [json.loads(line) for line in child.stdout.splitlines()]
     outcomes = {line["case"]: line["outcome"] for line in lines if "outcome" in line}
     end = f"after {lines[-1:]} the child ended with {child.returncode}\n{child.stderr}"

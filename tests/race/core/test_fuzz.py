@@ -1,58 +1,51 @@
-"""The two cores tell the same of random programs: plans that nobody thought of, others each night."""
+"""The core finds in random programs what the oracle finds: plans that nobody thought of, others each night."""
 
 import json
 import os
 import random
-import subprocess
 
 import pytest
 
-from tests.conformance.builds import ROOT, environment
-from tests.patience import PATIENCE
 from tests.race.core import fuzz
+from tests.race.core.tracing import disagreements, run_traced
 
-PLANS = 2000
+FEW, MANY = 100, 2000
 
 
-@pytest.mark.nightly
+@pytest.mark.parametrize(("seed", "number"), [
+    ("same", FEW), pytest.param(os.environ.get("GILSCOPE_SEED", ""), MANY, marks=pytest.mark.nightly)],
+    ids=["same", "new"])
 @pytest.mark.builds("gil", "free")
-def test_cores_tell_the_same_of_random_plans(python):
-    seed = int(os.environ.get("GILSCOPE_SEED") or random.SystemRandom().randrange(10**6))
-    plans = [fuzz.plan(f"{seed} {number}") for number in range(PLANS)]
-    told = [conflicts_of(core, python, plans, seed) for core in ("Python", "C")]
-    for number, steps in enumerate(plans):
-        reference, native = told[0][number], told[1][number]
-        if reference == native:
-            continue
-        words = (f"GILSCOPE_SEED={seed}: plan {number} told the cores apart:\n"
-                 f"reference {reference}\nC         {native}\n")
-        if differ(python, steps):
-            pytest.fail(f"{words}for TOLD_APART in test_plans.py: {json.dumps(shrunk(python, steps))}")
+def test_core_and_oracle_agree_on_random_plans(seed, number, python, tmp_path):
+    seed = seed or str(random.SystemRandom().randrange(10**6))
+    plans = [fuzz.plan(f"{seed} {plan}") for plan in range(number)]
+    differing = differing_plans(python, plans, tmp_path / "all", seed)
+    for plan, what in differing.items():
+        words = f"GILSCOPE_SEED={seed}: plan {plan}: {what}\n"
+        if differing_plans(python, [plans[plan]], tmp_path / "alone"):
+            pytest.fail(f"{words}for PLANS in test_plans.py: {json.dumps(shrunk(python, plans[plan], tmp_path))}")
         pytest.fail(f"{words}but not alone, so that it is due to what is left of the plans before it")
 
 
-def conflicts_of(core, python, plans, seed):
-    """Return what a core tells of each plan."""
-    done = subprocess.run(
-        [python, "-W", "error", "-m", "tests.race.core.fuzz", core], cwd=ROOT, env=environment(), text=True,
-        input="".join(f"{json.dumps(steps)}\n" for steps in plans), capture_output=True, timeout=PATIENCE, check=False)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (done.returncode, done.stderr, len(told)) == (0, "", len(plans)), (
-        f"GILSCOPE_SEED={seed}: the {core} core ended in the plan\n{json.dumps(plans[len(told):][:1])}\n{done.stderr}")
-    return told
+def differing_plans(python, plans, folder, seed=""):
+    """Return the plans by number on which core and oracle disagree, with what they disagree on."""
+    done = run_traced(python, folder, "-m", "tests.race.core.fuzz",
+                      text="".join(f"{json.dumps(steps)}\n" for steps in plans))
+    ended = len(done.stdout.splitlines())
+    assert (done.returncode, done.stderr, ended) == (0, "", len(plans)), (
+        f"GILSCOPE_SEED={seed}: the core ended in the plan\n{json.dumps(plans[ended:][:1])}\n{done.stderr}")
+    found = disagreements(folder)
+    for path in folder.glob("*.trace"):
+        path.unlink()
+    return {start - 1: what for start, what in reversed(found)}
 
 
-def differ(python, steps):
-    """Return True if the cores tell different things of a plan in new processes."""
-    return conflicts_of("Python", python, [steps], "") != conflicts_of("C", python, [steps], "")
-
-
-def shrunk(python, steps):
-    """Return a part of the plan that still tells the cores apart: no step of it can be left out."""
+def shrunk(python, steps, folder):
+    """Return a part of the plan on which core and oracle still disagree: no step of it can be left out."""
     at = 0
     while at < len(steps):
         shorter = steps[:at] + steps[at + 1:]
-        if differ(python, shorter):
+        if differing_plans(python, [shorter], folder / "shrunk"):
             steps = shorter
         else:
             at += 1

@@ -1,15 +1,14 @@
-"""Programs of `fuzz.py` that once told the two cores apart."""
+"""Programs of `fuzz.py` on which the core once differed from another one: a reference model, or the oracle."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
-from tests.conformance.builds import ROOT
-from tests.patience import PATIENCE
+from tests.race.core.oracle import differences
+from tests.race.core.tracing import disagreements, run_traced
 
-TOLD_APART = {
+PLANS = {
     "a span after an equal access of the same thread and epoch": (
         [[1, "update", 0], [2, "recheck", 0], [1, "update", 0]],
         ["order: one attr 'n'", "span: one attr 'n': WRITE and WRITE after its read"]),
@@ -33,21 +32,37 @@ TOLD_APART = {
     "a step that is repeated in one epoch, on both sides of a span": (
         [[1, "len", 0], [0, "sort", 1], [1, "append", 0], [0, "sort", 0]],
         ["order: list structure None", "span: list structure None: GROW after its read and RESHAPE"]),
+    # Thread 2 reads the last store, and so learns nothing of thread 1.
+    "a store after another thread's literal store, in an epoch with an earlier store": (
+        [[1, "read", 0], [0, "update", 0], [1, "plain", 1], [1, "constant", 0], [0, "plain", 0], [2, "poll", 0],
+         [2, "plain", 1]],
+        ["order: one attr 'n'", "order: two attr 'n'"]),
+    # What thread 1 inserted is gone when thread 2 gets what thread 0 has inserted since.
+    "a deletion that is repeated in one epoch, after another thread's insertion": (
+        [[0, "del", 0], [1, "plain", 1], [1, "setdefault", 0], [0, "del", 0], [0, "set", 0], [2, "get", 0],
+         [2, "plain", 1]],
+        ["order: two attr 'n'"]),
 }
 
 
-def told_by(core, steps):
-    """Return the conflicts that a core reports for a plan."""
-    done = subprocess.run([sys.executable, "-W", "error", "-m", "tests.race.core.fuzz", core], cwd=ROOT, check=False,
-                          input=f"{json.dumps(steps)}\n", capture_output=True, text=True, timeout=PATIENCE)
-    if "UnavailableError" in done.stderr:
-        pytest.skip(done.stderr.splitlines()[-1])
+@pytest.mark.builds("gil", "free")
+def test_core_and_oracle_agree_on_plans(python, tmp_path):
+    done = run_traced(python, tmp_path, "-m", "tests.race.core.fuzz",
+                      text="".join(f"{json.dumps(steps)}\n" for steps, _ in PLANS.values()))
     assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    told = dict(zip(PLANS, map(json.loads, done.stdout.splitlines()), strict=True))
+    assert told == {name: conflicts for name, (_, conflicts) in PLANS.items()}
+    assert disagreements(tmp_path) == []
 
 
-@pytest.mark.parametrize("core", ["Python", "C"])
-@pytest.mark.parametrize("name", TOLD_APART)
-def test_plan_that_told_the_cores_apart(name, core):
-    steps, told = TOLD_APART[name]
-    assert told_by(core, steps) == told
+def test_oracle_contradicts_a_core_that_finds_too_little_or_too_much(tmp_path):
+    steps, _ = PLANS["a span after an equal access of the same thread and epoch"]
+    run_traced(sys.executable, tmp_path / "true", "-m", "tests.race.core.fuzz", text=f"{json.dumps(steps)}\n")
+    [path] = (tmp_path / "true").iterdir()
+    lines = path.read_text().splitlines()
+    found = [line for line in lines if line.startswith("found")]
+    silent, other = tmp_path / "silent.trace", tmp_path / "other.trace"
+    silent.write_text("\n".join(line for line in lines if line not in found))
+    other.write_text("\n".join([*lines, *(f"{line}7" for line in found)]))
+    assert {what.partition(":")[0] for _, what in differences(silent)} == {"only the oracle"}
+    assert {what.partition(":")[0] for _, what in differences(other)} == {"only the core"}

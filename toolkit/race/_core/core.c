@@ -1,5 +1,6 @@
 /* The core of the race checker in C, module `_core`: one translation unit, see core.h.  */
 #include "core.h"
+#include "trace.c"
 
 #include "state/clocks.c"
 #include "state/threads.c"
@@ -15,6 +16,7 @@
 #include "state/deferred_signals.c"
 #include "detection/read_to_write.c"
 #include "detection/report_conflicts.c"
+#include "detection/trace_events.c"
 #include "detection/touch.c"
 #include "detection/atomicity.c"
 #include "detection/reads.c"

@@ -69,6 +69,12 @@ spin_unlock(Spin *spin)
 #endif
 }
 
+#ifdef GILSCOPE_TRACE
+#define TRACE_NUMBER _Atomic(uint32_t) traced;      /* see trace.c */
+#else
+#define TRACE_NUMBER
+#endif
+
 /* ---- vector clocks -----------------------------------------------------------------------------------------------
    An epoch is one component of a vector clock: slot of a thread and its time, in one word.  */
 #define SLOT_BITS 16
@@ -162,6 +168,7 @@ typedef struct {            /* the clock that release() stores for an object or 
     uint32_t origin;        /* context of the first acquisition */
     _Atomic(uint32_t) strayed;     /* releases by another thread than the holder, which end the holding */
     PyObject *ref;          /* weak reference if LOCKS_NEED_REFS */
+    TRACE_NUMBER
     bool ignored;           /* 3.12: a thread holds it until its end, which is tracked otherwise */
     Spin spin;
 } Sync;
@@ -183,6 +190,7 @@ typedef struct Record {
     _Atomic(uint32_t) news;        /* insertions, and stores that order loads, since it became shared */
     _Atomic(uint16_t) owner;       /* the only slot that has accessed it, or SHARED */
     struct Boxes *boxes;    /* cells for parts of an array with several items, or NULL */
+    TRACE_NUMBER
     Spin spin;
 } Record;
 

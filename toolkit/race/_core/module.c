@@ -80,6 +80,7 @@ site_learn(Site *site, PyObject *op)
     }
     site_enter(site);
     site->flags = site_flags(site->number);
+    trace_site(site);
 }
 
 static int
@@ -153,11 +154,11 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
-typedef struct { PyObject_HEAD Moment moment; } Clock;
+typedef struct { PyObject_HEAD Moment moment; TRACE_NUMBER } Clock;
 static PyTypeObject *clock_type;
 
 static PyObject *
-clock_new(Moment moment)
+clock_new(uint32_t uid, Moment moment)
 {
     Clock *clock = PyObject_New(Clock, clock_type);
     if (clock == NULL) {
@@ -165,6 +166,12 @@ clock_new(Moment moment)
         return NULL;
     }
     clock->moment = moment;
+#ifdef GILSCOPE_TRACE
+    clock->traced = 0;
+    trace("snapshot %u %u", uid, trace_number(&clock->traced));
+#else
+    (void)uid;
+#endif
     atomic_fetch_add(&core.clocks, 1);
     return (PyObject *)clock;
 }
@@ -190,7 +197,7 @@ api_snapshot(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Moment now = {base_ref(thread_base(thread)), thread_time(thread)};
     thread_advance(thread);
     set_concurrent(1);          /* a thread may start soon */
-    return clock_new(now);
+    return clock_new(thread->uid, now);
 }
 
 static PyObject *
@@ -198,6 +205,7 @@ api_join(PyObject *Py_UNUSED(module), PyObject *clock)
 {
     if (Py_IS_TYPE(clock, clock_type)) {
         Thread *thread = thread_get();
+        trace("join %u %u", thread->uid, trace_number(&((Clock *)clock)->traced));
         thread_join(thread, ((Clock *)clock)->moment.base, ((Clock *)clock)->moment.time, true);
         settle(thread);
     }
@@ -248,6 +256,9 @@ api_thread_begin(PyObject *Py_UNUSED(module), PyObject *args)
         outer = NULL;
     }
     Thread *thread = thread_make(outer, false, known_start ? &start : NULL);
+    if (known_start) {
+        trace("join %u %u", thread->uid, trace_number(&((Clock *)clock)->traced));
+    }
     if (replaced != NULL) {
         thread_replace(replaced, thread);
     }
@@ -257,7 +268,9 @@ api_thread_begin(PyObject *Py_UNUSED(module), PyObject *args)
 static PyObject *
 api_thread_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-    return clock_new(thread_finish(thread_get()));
+    Thread *thread = thread_get();
+    uint32_t uid = thread->uid;
+    return clock_new(uid, thread_finish(thread));
 }
 
 static PyObject *
@@ -303,6 +316,11 @@ forked(void)
         return;
     }
     Thread *self = self_thread;
+    trace_open();
+    trace_sites();
+    for (Thread *one = self; one != NULL; one = one->outer) {
+        trace("begin %u %d 1", one->uid, one->outer != NULL ? (int)one->outer->uid : -1);
+    }
     for (int i = 0; i < atomic_load(&n_slots); i++) {
         Thread *thread = slots[i].thread;
         bool mine = false;
@@ -492,6 +510,7 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
         know_builtins();
     }
     shadow_clear();
+    trace("start");
     pairs_clear();
     atomic_store(&core.on_conflict, Py_NewRef(handler));    /* the one before is kept: a thread may be calling it */
     core.dead = atomic_load(&core.crowded);
@@ -734,6 +753,7 @@ init_process(void)
         return;
     }
     done = true;
+    trace_open();
     lock_sets_init();
     table_init(&frames);
     table_init(&wheres);

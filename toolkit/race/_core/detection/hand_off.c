@@ -206,6 +206,7 @@ hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssi
     spin_lock(&record->spin);
     Hands *hands = hands_need(record);
     for (Py_ssize_t i = 0; i < n; i++) {
+        trace("hand %u %u %d %p", thread->uid, trace_number(&record->traced), end, (void *)values[i]);
         hands_put(hands, thread, values[i], end);
     }
     spin_unlock(&record->spin);
@@ -218,6 +219,7 @@ hand_unknown(Thread *thread, PyObject *container)
 {
     Record *record = record_of(thread, container, true);
     spin_lock(&record->spin);
+    trace("hand_unknown %u %u", thread->uid, trace_number(&record->traced));
     moment_add(&hands_need(record)->unknown, thread);
     spin_unlock(&record->spin);
     atomic_fetch_add_explicit(&record->news, 1, memory_order_relaxed);
@@ -252,6 +254,7 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
     }
     uint32_t most = end == STAYS ? 0 : (uint32_t)own_length(container) + 1;
     spin_lock(&record->spin);
+    trace("take %u %u %d %p %u", thread->uid, trace_number(&record->traced), end, (void *)value, most);
     Hands *hands = record->hands;
     Handed *item = hands != NULL ? hands_find(hands, (uintptr_t)value) : NULL;
     if (hands == NULL) {
@@ -289,6 +292,7 @@ hands_clear(Thread *thread, PyObject *container)
         return;
     }
     spin_lock(&record->spin);
+    trace("clear %u %u", thread->uid, trace_number(&record->traced));
     for (uint32_t i = 0; i < record->n; i++) {
         unhand(&record->cells[i]);
     }
@@ -307,6 +311,7 @@ take_all(Thread *thread, PyObject *container)
         return;
     }
     spin_lock(&record->spin);
+    trace("take_all %u %u", thread->uid, trace_number(&record->traced));
     for (uint32_t i = 0; i < record->n; i++) {
         take_cell(thread, record, &record->cells[i]);
     }

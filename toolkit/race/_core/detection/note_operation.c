@@ -9,7 +9,7 @@ is_fresh(const Touch *touch, const Cell *cell)
 {
     uint64_t epoch = touch->thread->epoch;
     const Site *site = touch->site;
-    if (site->flags & (POLL | GUARDED_STORE | GUARDED_REMOVE) || touch->options & (HAND | OWN | LOOK)
+    if (site->flags & (POLL | GUARDED_STORE | GUARDED_REMOVE) || touch->options & (HAND | UNHAND | OWN | LOOK)
         || touch->thread->recording > 0
         || (site->flags & AUGMENTED && !(touch->options & UPDATE))) {
         return false;
@@ -115,7 +115,7 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (touch->options & UNHAND) {
         unhand(cell);
     }
-    if (touch->record->owner == SHARED && (touch->options & HAND || orders_loads(touch))) {
+    if (touch->record->owner == SHARED && publishes(touch)) {
         atomic_fetch_add_explicit(&touch->record->news, 1, memory_order_relaxed);
     }
     touch->news = atomic_load_explicit(&touch->record->news, memory_order_relaxed);
@@ -311,6 +311,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
             take_cell(thread, record, cell);
         }
         touch.after = opens(&touch) ? base_ref(thread_base(thread)) : NULL;
+        trace_access(thread, record, key, kind, site, options, 0);
     }
     spin_unlock(&record->spin);
     if (unlikely(dropped != NULL)) {
@@ -328,7 +329,11 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
             spans_closing(&touch, &closed);
             closes = closed.n > 0;
         }
+#ifdef GILSCOPE_TRACE
+        enum Loaded loaded = loaded_value(&touch);
+#endif
         spin_lock(&record->spin);
+        trace_access(thread, record, key, kind, site, options, loaded);
         cell = touch_cell(&touch, hint);
         hint = (uint32_t)(cell - record->cells);
         perform(&touch, cell, &closed);
@@ -380,6 +385,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
         uint32_t wanted = modes_of(kind, options);
         if (uncached(kind, site, options, thread->n_held > 0)) {
             if (span_again(thread, cached, kind, site, options)) {
+                trace_access(thread, cached->record, key, kind, site, options, 0);
                 return;
             }
         }
@@ -388,6 +394,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
             if (is_write(kind)) {
                 opens_use(thread, cached->record, cached->key);
             }
+            trace_access(thread, cached->record, key, kind, site, options, 0);
             return;
         }
     }

@@ -141,9 +141,11 @@ is_number_or_text(PyObject *value)
 
 static PyObject *type_lookup(PyTypeObject *type, PyObject *name);      /* object_kinds.c */
 
-/* Add the edge from the store that a load saw, if that probably published a new container.  */
-static void
-come_after_fresh(Touch *touch)
+enum Loaded { NO_OBJECT, OBJECT, CONTAINER };
+
+/* What the location holds: a container that was probably made for its last store, another object, a number or text.  */
+static enum Loaded
+loaded_value(const Touch *touch)
 {
     PyObject *value = Py_XNewRef(touch->value);
     if (value == NULL && KEY_TAG(touch->key.word) == KEY_ATTR) {
@@ -157,10 +159,20 @@ come_after_fresh(Touch *touch)
         PyErr_Clear();
         PyErr_SetRaisedException(error);
     }
-    if (is_fresh_container(value) || (value != NULL && touch->sees_object && !is_number_or_text(value))) {
+    enum Loaded loaded = is_fresh_container(value) ? CONTAINER
+        : value != NULL && !is_number_or_text(value) ? OBJECT : NO_OBJECT;
+    Py_XDECREF(value);
+    return loaded;
+}
+
+/* Add the edge from the store that a load saw, if that probably published a new container or object.  */
+static void
+come_after_fresh(const Touch *touch)
+{
+    enum Loaded loaded = loaded_value(touch);
+    if (loaded == CONTAINER || (loaded == OBJECT && touch->sees_object)) {
         thread_join(touch->thread, touch->seen.base, touch->seen.time, true);
     }
-    Py_XDECREF(value);
 }
 
 /* Add the edge from the insertion of an item.  */

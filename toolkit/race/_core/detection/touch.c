@@ -64,6 +64,7 @@ touch_tell(Touch *touch)
     for (int i = 0; i < touch->n_found; i++) {
         Found *found = &touch->found[i];
         if (trustworthy(touch->blind)) {
+            trace_found(touch->record, found, found->key != 0 ? found->key : touch->key.word);
             tell(touch->thread, found, touch->object, found->key != 0 ? found->key : touch->key.word,
                  found->key != 0 ? NULL : touch->shown_key, touch->value);
         }

@@ -78,6 +78,7 @@ note_whole(Thread *thread, PyObject *container, const Site *site, const int64_t 
 {
     Cached *cached = cache_place(thread, container, mix(KEY_WHOLE, 1));
     Record *record = record_of(thread, container, true);
+    trace_whole(thread, record, site, range);
     if (range == NULL && cached->object == container && cached->key == KEY_WHOLE && cached->epoch == thread->epoch
         && cached->serial == atomic_load_explicit(&record->serial, memory_order_relaxed)) {
         return;

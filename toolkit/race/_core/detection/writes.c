@@ -34,14 +34,6 @@ publishes(const Touch *touch)
         || (touch->kind == WRITE && published_by(touch->site->flags, touch->options & UPDATE ? 0 : touch->locks));
 }
 
-/* True if a later load, other than a poll, may be ordered after this store.  Caches skip no poll.  */
-static inline bool
-orders_loads(const Touch *touch)
-{
-    return touch->kind == WRITE
-        && published_by(touch->site->flags, touch->options & UPDATE ? 0 : touch->locks) & (BY_ALL | BY_FRESH | BY_NEW);
-}
-
 static void
 cell_set_write(Touch *touch, Cell *cell)
 {

@@ -53,6 +53,7 @@ sync_release(Thread *thread, Sync *sync)
     Base *base = thread_base(thread);
     uint64_t time = thread_time(thread);
     spin_lock(&sync->spin);
+    trace("release %u %u", thread->uid, trace_number(&sync->traced));
     if (moment_known(thread, sync->moment)) {
         if (sync->moment.base != base) {
             base_drop(sync->moment.base);
@@ -71,6 +72,7 @@ static void
 sync_acquire(Thread *thread, Sync *sync, bool hard)
 {
     spin_lock(&sync->spin);
+    trace("acquire %u %u %d", thread->uid, trace_number(&sync->traced), hard);
     thread_join(thread, sync->moment.base, sync->moment.time, hard);
     spin_unlock(&sync->spin);
 }

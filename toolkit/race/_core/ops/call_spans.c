@@ -6,6 +6,7 @@
 static uint64_t
 recording_begin(Thread *thread)
 {
+    trace("record %u %llu", thread->uid, (unsigned long long)thread->position);
     uint64_t position = thread->position << 8 | (uint64_t)(thread->recording & 0xff);
     if (thread->recording < 0xff) {
         thread->recording++;
@@ -143,6 +144,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
 static void
 again(Thread *thread, const Site *site, uint64_t since, int side)
 {
+    trace("again %u %d %llu %d %p", thread->uid, site->number, (unsigned long long)since, side, activation());
     uint32_t n = side == 0 && wrote_since(thread, since) ? 0 : thread->n_recent[side];
     for (uint32_t i = n > RING ? n - RING : 0; i < n; i++) {
         Recent recent = thread->recent[side][i % RING];
@@ -250,6 +252,7 @@ op_enter(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
         return NULL;
     }
     if (is_active()) {
+        trace("enter %u %p", thread_get()->uid, activation());
         open_forget(thread_get(), activation());
     }
     Py_RETURN_NONE;

@@ -280,6 +280,7 @@ take_step(Thread *thread, Tracker *self, PyObject *value)
         if (record != NULL && record->owner != thread->slot) {
             Key key = key_item(thread, value);
             spin_lock(&record->spin);
+            trace("take_item %u %u %s", thread->uid, trace_number(&record->traced), trace_key(key).text);
             Cell *cell = record_find(record, key);
             if (cell != NULL) {
                 take_cell(thread, record, cell);

@@ -434,6 +434,7 @@ record_take(Record *record)
     record->wholes = NULL;
     record->n = record->capacity = 0;
     record->boxes = NULL;
+    trace_forget(&record->traced);
     return contents;
 }
 

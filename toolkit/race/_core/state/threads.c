@@ -64,6 +64,7 @@ static void
 retire(Thread *thread)
 {
     if (!atomic_exchange(&thread->ended, true)) {
+        trace("end %u", thread->uid);
         Slot *slot = &slots[thread->slot];
         atomic_store(&slot->last, thread_time(thread));
         atomic_store(&slot->ended, true);
@@ -184,6 +185,7 @@ thread_make(Thread *outer, bool automatic, const Moment *start)
         join_everybody(thread);
     }
     enlist(thread);
+    trace("begin %u %d %d", thread->uid, outer != NULL ? (int)outer->uid : -1, start == NULL);
     bool stops = atomic_load(&core.crowded) && !atomic_exchange(&core.dead, true);
     pthread_mutex_unlock(&registry);
     self_thread = thread;
@@ -266,6 +268,7 @@ thread_join_real(Thread *thread)
 {
     if (thread->outer != NULL) {
         Thread *outer = thread->outer;
+        trace("real %u", thread->uid);
         thread_join(thread, thread_base(outer), thread_time(outer), true);
         thread_join(thread, outer->chain.base, outer->chain.time, true);
     }
