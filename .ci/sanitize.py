@@ -32,7 +32,7 @@ RACES = 66       # status of `gilscope race` if it found some: those of the prog
 # They measure memory, or recurse deeply: sanitizers need more of both.
 LEFT_OUT = {"bounded_memory", "no_leaks", "deep_nesting_dies", "deep_recursion"}
 CORE = (
-    ("-m", "tests.race.core.cases.run", "C"),
+    ("-m", "tests.race.core.cases.run"),
     *(("-m", "tests.race.core.c_core_child", name) for name in SCENARIOS if name not in LEFT_OUT),
     ("-m", "gilscope", "race", "-m", "tests.race.core.transient_keys", "8"),
 )

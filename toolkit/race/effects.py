@@ -1,7 +1,7 @@
 """The effects of container methods, builtins and library functions on their objects: one table for all parts of `race`.
 
-The C core has it as a header, which `_core/header.py` makes.  The rewriter, the conflict handler, the confirming run
-and the reference model import it.  `analysis/known_names.py` has the names that the rewriter treats specially for
+The C core has it as a header, which `_core/header.py` makes.  The rewriter, the conflict handler and the confirming run
+import it.  `analysis/known_names.py` has the names that the rewriter treats specially for
 other reasons.
 """
 
@@ -55,7 +55,7 @@ EFFECTS = {
     "ask queue": Effect(_READ, _UNORDERED),
     "put": Effect(_GROW, _UNORDERED),
     "take": Effect(_SHRINK, _UNORDERED, removes=True),
-    # Of arguments or results: a function of ops/methods.c each, and one of the reference model.
+    # Of arguments or results: a function of ops/methods.c each.
     "get key": Effect(),                          # of a dict
     "set default": Effect(),
     "remove key": Effect(removes=True),

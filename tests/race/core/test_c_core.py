@@ -29,7 +29,7 @@ def test_no_scenario_is_left_out():
 
 
 def test_frames_are_read_where_they_lie_and_through_the_public_interface_alike():
-    seen = [run_child(sys.executable, "-m", "tests.race.core.cases.run", "C", "stack", "span", **extra)
+    seen = [run_child(sys.executable, "-m", "tests.race.core.cases.run", "stack", "span", **extra)
             for extra in ({}, {"GILSCOPE_RACE_PUBLIC_FRAMES": "1"})]
     assert "passed" in seen[0].stdout
     assert seen[0].stdout == seen[1].stdout

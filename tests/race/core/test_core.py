@@ -1,4 +1,4 @@
-"""Both cores give the same verdicts on each kind of build: all cases in one child process."""
+"""The core gives the same verdicts on each kind of build: all cases in one child process."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.builds import run_child
 from tests.race.core.cases.run import cases
-from tests.race.core.tracing import disagreements, run_traced
+from tests.race.core.tracing import contradictions, run_traced
 
 # What may be skipped, and why.
 SKIPPED = {
@@ -16,16 +16,15 @@ SKIPPED = {
 
 
 @pytest.mark.builds("gil", "free")
-@pytest.mark.parametrize("core", ["Python", "C"])
-def test_every_case_passes(core, python):
-    assert_passed(run_child(python, "-m", "tests.race.core.cases.run", core))
+def test_every_case_passes(python):
+    assert_passed(run_child(python, "-m", "tests.race.core.cases.run"))
 
 
 @pytest.mark.slow
 @pytest.mark.builds("gil", "free")
 def test_core_and_oracle_agree_on_every_case(python, tmp_path):
-    assert_passed(run_traced(python, tmp_path, "-m", "tests.race.core.cases.run", "C"))
-    assert disagreements(tmp_path) == []
+    assert_passed(run_traced(python, tmp_path, "-m", "tests.race.core.cases.run"))
+    assert contradictions(tmp_path) == []
 
 
 def assert_passed(child):

@@ -1,4 +1,4 @@
-"""The table of effects is the C core's and the reference model's; every core and stand-in knows the same ops."""
+"""The table of effects is the C core's, too; the core and its stand-ins know the same ops."""
 
 import textwrap
 from pathlib import Path
@@ -9,7 +9,6 @@ from gilscope.toolkit.race._core import build, header
 from gilscope.toolkit.race.effects import BUILTINS, EFFECTS, LIBRARY, METHODS, SYNTAX
 from gilscope.toolkit.race.site import OPS
 from tests.conformance.builds import run_child
-from tests.race.model import ops_methods
 
 
 def test_header_of_the_c_core_is_made_from_the_table():
@@ -20,10 +19,6 @@ def test_rows_name_effects_of_the_table():
     named = {effect for method in METHODS.values() for effect in method.effects}
     named |= {function.effect for module in (BUILTINS, SYNTAX, *LIBRARY.values()) for function in module.values()}
     assert named - {""} <= set(EFFECTS)
-
-
-def test_reference_model_knows_the_same_effects():
-    assert set(ops_methods.CALLS) == {name for name, effect in EFFECTS.items() if effect.kind is None}
 
 
 def run(python, program):

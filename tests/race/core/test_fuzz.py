@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.race.core import fuzz
-from tests.race.core.tracing import disagreements, run_traced
+from tests.race.core.tracing import contradictions, run_traced
 
 FEW, MANY = 100, 2000
 
@@ -34,7 +34,7 @@ def differing_plans(python, plans, folder, seed=""):
     ended = len(done.stdout.splitlines())
     assert (done.returncode, done.stderr, ended) == (0, "", len(plans)), (
         f"GILSCOPE_SEED={seed}: the core ended in the plan\n{json.dumps(plans[ended:][:1])}\n{done.stderr}")
-    found = disagreements(folder)
+    found = contradictions(folder)
     for path in folder.glob("*.trace"):
         path.unlink()
     return {start - 1: what for start, what in reversed(found)}

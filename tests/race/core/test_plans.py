@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.race.core.oracle import differences
-from tests.race.core.tracing import disagreements, run_traced
+from tests.race.core.tracing import contradictions, run_traced
 
 PLANS = {
     "a span after an equal access of the same thread and epoch": (
@@ -52,7 +52,7 @@ def test_core_and_oracle_agree_on_plans(python, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     told = dict(zip(PLANS, map(json.loads, done.stdout.splitlines()), strict=True))
     assert told == {name: conflicts for name, (_, conflicts) in PLANS.items()}
-    assert disagreements(tmp_path) == []
+    assert contradictions(tmp_path) == []
 
 
 def test_oracle_contradicts_a_core_that_finds_too_little_or_too_much(tmp_path):

@@ -25,7 +25,7 @@ def run_traced(python, folder, *arguments, text=""):
                           capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def disagreements(folder):
+def contradictions(folder):
     """Return where the oracle and the traced core disagree: (number of the start, what)."""
     traces = sorted(folder.glob("*.trace"))
     assert traces, "no process has written a trace"

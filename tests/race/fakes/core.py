@@ -5,12 +5,12 @@ without order.
 """
 
 import _thread
+import ctypes
+import gc
 import os
 import threading
 from contextlib import nullcontext
 from weakref import WeakKeyDictionary
-
-from tests.race.model.patching import patch
 
 raw_lock, RawRLock = _thread.allocate_lock, _thread.RLock
 
@@ -153,12 +153,39 @@ class FakeCore:
         pass
 
 
+MISSING = object()
+
+
+def patch(owner, name, replacement):
+    """Set an attribute, also of an immutable type; return what sets it back, or None when it cannot be set."""
+    before = vars(owner).get(name, MISSING)
+    try:
+        put(owner, name, replacement)
+    except (TypeError, AttributeError):
+        return None
+    return lambda: put(owner, name, before)
+
+
+def put(owner, name, value):
+    try:
+        delattr(owner, name) if value is MISSING else setattr(owner, name, value)
+    except TypeError:
+        if not isinstance(owner, type):
+            raise
+        (namespace,) = gc.get_referents(vars(owner))     # the dict behind the proxy
+        if value is MISSING:
+            del namespace[name]
+        else:
+            namespace[name] = value
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+
+
 def merged(left, right):
     return {uid: max(left.get(uid, 0), right.get(uid, 0)) for uid in left.keys() | right.keys()}
 
 
 class Wrapped:
-    """Not a function: frames of it show in tracebacks, as do those of the reference model."""
+    """Not a function: frames of it show in tracebacks, unlike those of the C core."""
 
     def __init__(self, core, original, before, after, failed, muted):
         self.core, self.__wrapped__ = core, original

@@ -11,7 +11,6 @@ from gilscope.toolkit.race.site import SiteInfo, register_sites
 from gilscope.toolkit.race.terms import Flag
 from tests.patience import PATIENCE
 from tests.race.fakes.core import FakeCore
-from tests.race.model import ReferenceCore
 
 _read, _write = os.read, os.write      # before they are patched
 
@@ -62,10 +61,6 @@ class Probe:
         self.core.ops["attr_write"](self.boxes.setdefault(name, Box()), self.here).value = 1
 
 
-def reference_core():
-    return Probe(ReferenceCore())
-
-
 def native_core():
     try:
         from gilscope.toolkit.race._core.build import load
@@ -78,7 +73,7 @@ def native_core():
         pytest.skip(str(error))
 
 
-CORES = {"fake": FakeCore, "reference": reference_core, "native": native_core}
+CORES = {"fake": FakeCore, "native": native_core}
 
 
 @contextmanager

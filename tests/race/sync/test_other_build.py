@@ -14,7 +14,7 @@ from tests.shared import once
 
 HERE = Path(__file__).relative_to(ROOT)
 PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")     # pure Python, all that pytest imports
-ENOUGH = 600                                                              # tests, each with three cores
+ENOUGH = 400                                                              # tests, each with two cores
 SKIPPED = {"only real cores look at thread-locals", "its own frames are not told from a program's", "3.13",
            "a fork without the GIL leaves locks held"}
 

@@ -11,15 +11,13 @@ import sys
 import sysconfig
 import threading
 import traceback
-import types
 
 import pytest
 
 from gilscope.toolkit.race import sync
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
-from tests.race.model import threads
-from tests.race.sync.layer import Unseen, installed, level_in
+from tests.race.sync.layer import installed, level_in
 from tests.race.sync.test_primitives import in_turn
 
 
@@ -245,27 +243,6 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     stop.set()
     for thread in threads:
         thread.join(PATIENCE)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_child_of_a_fork_waits_for_no_thread_that_is_gone(monkeypatch, recwarn):
-    monkeypatch.setattr(threads, "_PATIENCE", 3600.0)
-    held, over, ran = Unseen(), Unseen(), []
-    lock = threads.CoreLock()
-    hold = lambda: (held.set(), over.wait())
-    thread = threading.Thread(target=lock.run, args=(types.SimpleNamespace(inside=False), hold))
-    thread.start()
-    held.wait()
-    child = os.fork()
-    if not child:
-        with child_of_a_fork():
-            lock.run(types.SimpleNamespace(inside=False), lambda: ran.append(1))
-            os._exit(len(ran))
-    over.set()
-    thread.join(PATIENCE)
-    held.close()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-    over.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

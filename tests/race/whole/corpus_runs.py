@@ -42,7 +42,6 @@ class Checked:
     races: list[Found]
     notes: list[Found]
     problem: str = ""
-    core: str = ""
 
     def same_as(self, plain: Plain) -> bool:
         """Tell whether the program did the same as without the checker."""
@@ -62,14 +61,14 @@ def run_plain(python: str, program: Path) -> Plain:
 
 
 def run_checked(python: str, program: Path, timeout: float = PATIENCE, options: Sequence[str] = (),
-                gilscope: str = "gilscope") -> Checked:
-    """Run a program under the checker; `gilscope` is the module that is run as the command."""
+                **extra: str) -> Checked:
+    """Run a program under the checker, with more variables in its environment."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "-m", gilscope, "race", "--build", f"tested={python}", f"--json={report}",
+        command = [sys.executable, "-m", "gilscope", "race", "--build", f"tested={python}", f"--json={report}",
                    *options, str(program)]
         try:
-            ended = subprocess.run(command, env=environment(), cwd=program.parent, timeout=timeout,
+            ended = subprocess.run(command, env=environment() | extra, cwd=program.parent, timeout=timeout,
                                    capture_output=True, text=True, check=False)
         except subprocess.TimeoutExpired:
             return Checked("", "", -1, [], [], f"still running after {timeout:.0f} s")
@@ -78,7 +77,7 @@ def run_checked(python: str, program: Path, timeout: float = PATIENCE, options: 
             races, notes = found_races(document)
         except (OSError, ValueError) as error:
             return Checked(ended.stdout, ended.stderr, ended.returncode, [], [], f"no report: {error!r}")
-    return Checked(ended.stdout, ended.stderr, ended.returncode, races, notes, core=document["core"])
+    return Checked(ended.stdout, ended.stderr, ended.returncode, races, notes)
 
 
 def environment() -> dict[str, str]:

@@ -17,9 +17,7 @@ import pytest
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE, told
 
-COMMANDS = {core: f"import sys; sys.path.insert(0, {str(ROOT)!r}); from {module} import main; sys.exit(main())"
-            for core, module in (("C", "gilscope.toolkit.cli"), ("Python", "tests.race.model.command"))}
-GILSCOPE = COMMANDS["C"]
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 RACY = """
     import sys, threading
     class Account:
@@ -54,13 +52,13 @@ PATIENT = """
     """
 
 
-def words(*rest, python=sys.executable, core="C"):
-    return [sys.executable, "-c", COMMANDS[core], "race", "--build", f"it={python}", *rest]
+def words(*rest, python=sys.executable):
+    return [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *rest]
 
 
-def race(folder, source, *options, program=("script.py",), python=sys.executable, core="C", **settings):
+def race(folder, source, *options, program=("script.py",), python=sys.executable, **settings):
     (folder / "script.py").write_text(textwrap.dedent(source).lstrip("\n"))
-    command = words(*options, *program, python=python, core=core)
+    command = words(*options, *program, python=python)
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
                           env=environment(**settings.pop("env", {})), **settings)
 
@@ -275,12 +273,10 @@ def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name,
     assert "Account.balance" in done.stderr
 
 
-@pytest.mark.parametrize("core", COMMANDS)
-def test_module_begins_with_its_own_line(core, tmp_path):
-    done = race(tmp_path, RACY, "--stacks", "--json=report.json", program=("-m", "script"), core=core)
+def test_module_begins_with_its_own_line(tmp_path):
+    done = race(tmp_path, RACY, "--stacks", "--json=report.json", program=("-m", "script"))
     assert done.returncode == 66
     assert "in <module>" in done.stderr
-    assert json.loads((tmp_path / "report.json").read_text())["core"] == core
     assert not re.search("runpy|<string>|in _run", done.stderr)
 
 
@@ -473,12 +469,10 @@ ENVIRON = """
     """
 
 
-@pytest.mark.parametrize("core", COMMANDS)
-def test_items_of_the_environment_are_watched(tmp_path, core):
-    done = race(tmp_path, ENVIRON, "--json=out.json", core=core)
+def test_items_of_the_environment_are_watched(tmp_path):
+    done = race(tmp_path, ENVIRON)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "out.json").read_text())["core"] == core
-    done = race(tmp_path, ENVIRON.replace("with lock", "if True"), core=core)
+    done = race(tmp_path, ENVIRON.replace("with lock", "if True"))
     assert done.returncode == 66, done.stderr
     assert "os.environ['LEFT']" in done.stderr
 

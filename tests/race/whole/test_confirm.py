@@ -31,14 +31,13 @@ from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from gilscope.toolkit.race.site import SiteInfo
 from gilscope.toolkit.race.terms import Flag
-from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
+from tests.race.whole.replacing import replacing
 
 # In place of the pauses of every user: where a core comes too late for a short one, the next try waits longer.
 PAUSES = (0.005, 0.05, 0.5, 5.0, 30.0)   # seconds
 SLOW_PAUSES = f"from gilscope.toolkit.race.confirm import ops; ops.PAUSES = {PAUSES}"
-GILSCOPE = (f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.race.model.command import main; "
-            f"sys.exit(main({SLOW_PAUSES!r}))")
+GILSCOPE = replacing(SLOW_PAUSES)
 MANY = str(len(PAUSES))
 BOTH = """
     def both(target, *arguments):
@@ -177,7 +176,7 @@ FAST = {"attribute", "two locked blocks", "check then act", "iteration", "never 
 def confirm(folder, source, *options, python=sys.executable, **settings):
     (folder / "script.py").write_text("import threading\n" + textwrap.dedent(BOTH) + textwrap.dedent(source))
     return subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *options, "script.py"],
+        [sys.executable, *GILSCOPE, "race", "--build", f"it={python}", *options, "script.py"],
         cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, **settings)
 
 
@@ -259,7 +258,7 @@ def test_race_within_a_test_module_is_confirmed(tmp_path):
             assert account.balance > 0
         """))
     done = subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", "--confirm", MANY, "--",
+        [sys.executable, *GILSCOPE, "race", "--confirm", MANY, "--",
          "pytest", "-p", "no:cacheprovider", "test_pay.py"],
         cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})

@@ -1,7 +1,7 @@
 """Every program of the corpus gets the verdict that its head asks for, and does what it does without the checker.
 
-All programs run with the C core, and every eighth pair with the reference model, on one build of each kind: those of
-FAST in the fast part, the others as slow tests.  `make nightly` runs all with the reference model, too.
+All programs run on one build of each kind: those of FAST in the fast part, the others as slow tests.  The oracle judges
+what the core finds in every eighth pair, and in `make nightly` in all.
 """
 
 import functools
@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.race.core.tracing import contradictions, tracing
 from tests.race.whole.corpus_runs import CORPUS, has_numpy, programs, run_checked, run_plain
 from tests.race.whole.expectations import Expectation, Found, Head, Place, disagreements, read_head
 
@@ -18,48 +19,51 @@ FAST = {     # pairs: one of each folder
     "counters/global_augmented", "futures/result_not_awaited", "iteration/dict_against_insert",
     "iterators/shared_generator", "numpy/item", "publication/half_built", "real_life/lru_cache",
     "sync/condition_not_waited_for", "syntax/tuple_swap_attributes"}
-STEP = 8              # one pair of so many is checked with the reference model
-COMMANDS = {"C": "gilscope", "Python": "tests.race.model.command"}     # by the core's name in a report
+STEP = 8              # one pair of so many is not only for the night
 # What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
 MORE_RUNS = 30
 
 numpy_is_in = functools.cache(has_numpy)
-outcome_without = functools.cache(run_plain)   # both cores are compared with one
+outcome_without = functools.cache(run_plain)   # for both builds
 
 
-def cases():
-    """Return (core, program) of everything to run."""
-    found = []
-    for number, program in enumerate(programs()):
-        name = program.relative_to(CORPUS)
-        for core in COMMANDS:
-            fast = str(name.parent) in FAST
-            sampled = core == "C" or number // 2 % STEP == 0
-            marks = [] if fast and core == "C" else [pytest.mark.slow if fast or sampled else pytest.mark.nightly]
-            found.append(pytest.param(core, program, id=f"{core}-{name}", marks=marks))
-    return found
+def cases(mark):
+    """Return all programs, each with the mark that it gets for its number and its pair."""
+    return [pytest.param(program, id=str(program.relative_to(CORPUS)),
+                         marks=mark(number, str(program.relative_to(CORPUS).parent)))
+            for number, program in enumerate(programs())]
 
 
 @pytest.mark.builds("gil", "free")
-@pytest.mark.parametrize(("core", "program"), cases())
-def test_program_gets_its_verdict(core, program, python):
+@pytest.mark.parametrize("program", cases(lambda _, pair: [] if pair in FAST else [pytest.mark.slow]))
+def test_program_gets_its_verdict(program, python):
     numpy = "numpy" in program.parts
     if numpy and not numpy_is_in(python):
         pytest.skip("no NumPy in this build")
     plain = outcome_without(python if numpy else sys.executable, program)   # what is printed is the same everywhere
-    checked = run_checked(python, program, gilscope=COMMANDS[core])
+    checked = run_checked(python, program)
     assert not checked.problem, checked.problem + "\n" + checked.stderr
-    assert checked.core == core
     head = read_head(program)
     differing = list(disagreements(head, checked.races, checked.notes))
     for _ in range(MORE_RUNS):
         if not differing or (head.clean and checked.races):
             break
-        checked = run_checked(python, program, gilscope=COMMANDS[core])
+        checked = run_checked(python, program)
         differing = list(disagreements(head, checked.races, checked.notes))
     assert not differing, "\n".join(differing)
     assert checked.same_as(plain), (plain, checked.stdout, checked.code, checked.stderr)
     assert all(found.complete for found in checked.races), "a report without its variable or a stack"
+
+
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize("program", cases(
+    lambda number, _: [pytest.mark.nightly if number // 2 % STEP else pytest.mark.slow]))
+def test_core_and_oracle_agree(program, python, tmp_path):
+    if "numpy" in program.parts and not numpy_is_in(python):
+        pytest.skip("no NumPy in this build")
+    checked = run_checked(python, program, **tracing(tmp_path))
+    assert not checked.problem, checked.problem + "\n" + checked.stderr
+    assert contradictions(tmp_path) == []
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: str(program.relative_to(CORPUS)))

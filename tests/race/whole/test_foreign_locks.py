@@ -83,39 +83,36 @@ def latched(python, tmp_path_factory):
     return python, folder
 
 
-def run(latched, tmp_path, ways, *options, core="C"):
+def run(latched, tmp_path, ways, *options):
     """Run a program whose two threads do these, each on an attribute of its own."""
     python, folder = latched
     for module in folder.iterdir():
         shutil.copy(module, tmp_path)
     source = [re.sub(r"\bN\b", f"account.{name}", WAY.format(name=name, one=one, two=two))
               for name, (one, two) in ways.items()]
-    return race(tmp_path, PROGRAM + "".join(source), *options, python=python, core=core)
+    return race(tmp_path, PROGRAM + "".join(source), *options, python=python)
 
 
-def found(latched, tmp_path, ways, core):
+def found(latched, tmp_path, ways):
     """Return the exit code, and the races by the attribute."""
-    done = run(latched, tmp_path, ways, "--json", "report.json", core=core)
+    done = run(latched, tmp_path, ways, "--json", "report.json")
     assert "Traceback" not in done.stderr, done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     return done.returncode, {race["base"].partition(".")[2]: race for race in report["races"]}
 
 
-@pytest.mark.parametrize("core", ["C", "Python"])
-def test_lock_of_c_at_both_places_orders_them(latched, tmp_path, core):
-    assert found(latched, tmp_path, WAYS, core) == (0, {})
+def test_lock_of_c_at_both_places_orders_them(latched, tmp_path):
+    assert found(latched, tmp_path, WAYS) == (0, {})
 
 
-@pytest.mark.parametrize("core", ["C", "Python"])
-def test_race_without_such_a_lock_at_both_places_is_reported(latched, tmp_path, core):
-    code, races = found(latched, tmp_path, RACES, core)
+def test_race_without_such_a_lock_at_both_places_is_reported(latched, tmp_path):
+    code, races = found(latched, tmp_path, RACES)
     assert (code, set(races)) == (66, set(RACES))
     assert {race["severity"] for race in races.values()} == {"race"}
 
 
-@pytest.mark.parametrize("core", ["C", "Python"])
-def test_update_in_two_acquisitions_is_an_atomicity_violation(latched, tmp_path, core):
-    code, races = found(latched, tmp_path, {"split": (SPLIT, SPLIT)}, core)
+def test_update_in_two_acquisitions_is_an_atomicity_violation(latched, tmp_path):
+    code, races = found(latched, tmp_path, {"split": (SPLIT, SPLIT)})
     assert code == 66
     assert races["split"]["severity"] == "atomicity violation"
     assert "release it between the steps" in races["split"]["missing"]

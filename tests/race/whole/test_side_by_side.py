@@ -14,15 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
+from tests.race.whole.replacing import replacing
 from tests.race.whole.test_command_runs import RACY, environment, words
 
 MODULES = 12
 KEPT = 4      # entries: each process evicts what the other has just stored or is about to load
 SMALL_CACHE = f"from gilscope.toolkit.race.loading import cache; cache.MOST_ENTRIES = {KEPT}"
-COMMAND = (f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.race.model.command import main; "
-           f"sys.exit(main({SMALL_CACHE!r}))")
 # Imports its modules in step with the other program, by pipes with names, and races in the last of them.
 IN_STEP = """
     import importlib, sys, threading
@@ -67,8 +65,9 @@ def test_two_at_once_on_a_cache_that_evicts_report_their_own(tmp_path):
 def start(folder, name, other, running):
     """Start the program of that name, which goes on in step with the other."""
     run = running.enter_context(subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "race", "--json=report.json", "script.py", str(folder / f"{name}.pipe"),
-         str(folder / f"{other}.pipe"), str(MODULES)], cwd=folder / name, stderr=subprocess.PIPE, text=True,
+        [sys.executable, *replacing(SMALL_CACHE), "race", "--json=report.json", "script.py",
+         str(folder / f"{name}.pipe"), str(folder / f"{other}.pipe"), str(MODULES)],
+        cwd=folder / name, stderr=subprocess.PIPE, text=True,
         env=environment(GILSCOPE_CACHE=str(folder / "cache"))))
     running.callback(run.kill)
     return run

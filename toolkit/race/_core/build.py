@@ -26,8 +26,6 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 def load(on_compile: Callable[[float], object] | None = None) -> ModuleType:
     """Return the core: the one that this process has loaded, or else the first of these that works.
 
-    Tests load another one as `sys.modules[NAME]`, the reference model in Python in tests/race/model.
-
     1. The file for this build in the installed wheel.
     2. The one that an earlier run put into the cache.
     3. The one in gilscope's wheel for this build, which the installer gets; not in a checkout, which has no wheel.
