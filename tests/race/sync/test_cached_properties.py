@@ -6,16 +6,15 @@ import threading
 import pytest
 
 from gilscope.toolkit.race.site import SiteInfo, register_sites
-from tests.race.sync.layer import Box, installed, native_core, reference_core
+from tests.race.sync.layer import Box, installed, native_core
 from tests.race.sync.test_primitives import in_turn
 
 register_sites([SiteInfo(__file__, 1, 0, 1, 1, "f", "attr_read", "x", "x", 0, (), None)])     # a file of the program
 
 
-@pytest.mark.parametrize("make", [reference_core, native_core])
 @pytest.mark.parametrize(("value", "conflicts"), [(Box, True), (lambda: 5, False), (dict, False)])
-def test_two_threads_that_run_it_conflict_if_the_value_has_an_identity(make, value, conflicts):
-    probe, both, told = make(), threading.Barrier(2), []
+def test_two_threads_that_run_it_conflict_if_the_value_has_an_identity(value, conflicts):
+    probe, both, told = native_core(), threading.Barrier(2), []
 
     class Source:
         @functools.cached_property
@@ -38,9 +37,8 @@ def in_turn_at_once(*functions):
         thread.join()
 
 
-@pytest.mark.parametrize("make", [reference_core, native_core])
-def test_whoever_finds_the_value_conflicts_with_nobody(make):
-    probe, told = make(), []
+def test_whoever_finds_the_value_conflicts_with_nobody():
+    probe, told = native_core(), []
 
     class Source:
         @functools.cached_property
