@@ -265,6 +265,8 @@ def test_learning_needs_a_file_that_it_can_edit(tmp_path):
     (tmp_path / "pyproject.toml").write_text("tool.gilscope = { race = { notes = true } }\n")
     shown, code = run(tmp_path, RACY, "--race-learn")
     assert (code, "cannot edit" in shown) == (1, True)
+    shown, code = run(tmp_path, RACY, "--race-learn", race=())
+    assert (code, "needs --race" in shown) == (4, True)
 
 
 def test_unused_suppression_is_told_at_the_end(tmp_path):

@@ -41,9 +41,15 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin now if the plugin was loaded too late for the hook above."""
+    """Begin now if the plugin was loaded too late for the hook above.
+
+    Raises:
+        pytest.UsageError: There is nothing to learn from.
+    """
     if config.option.gilscope_race:
         _begin(config, config.option)
+    elif config.option.gilscope_race_learn:
+        raise pytest.UsageError("--race-learn needs --race, which finds what to learn")
 
 
 def _begin(config: pytest.Config, options: Any) -> None:
