@@ -24,7 +24,7 @@ LAYERS = (
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.gil_guard", "gilscope.toolkit.race",
      "gilscope.toolkit.report", "gilscope.toolkit.publish", "gilscope.toolkit.children"),
     ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.redaction",
-     "gilscope.toolkit.keyed_store"),
+     "gilscope.toolkit.keyed_store", "gilscope.toolkit.programs"),
     ("gilscope.toolkit.concurrency_models", "gilscope.toolkit.model", "gilscope.toolkit.metrics",
      "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
      "gilscope.toolkit.temporary", "gilscope.toolkit.processes", "gilscope.toolkit.bounded_reading",
@@ -66,7 +66,7 @@ OTHER_PROCESSES = {
         ("gilscope.toolkit.race.child.main",),
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.own_files", "gilscope.toolkit.processes",
-         "gilscope.toolkit.user_dirs",
+         "gilscope.toolkit.programs", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
          "gilscope.toolkit.bounded_reading", "gilscope.race"),
@@ -77,7 +77,7 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.hammer.calls", "gilscope.toolkit.hammer.targets",
          "gilscope.toolkit.builds", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.own_files", "gilscope.toolkit.processes",
-         "gilscope.toolkit.user_dirs",
+         "gilscope.toolkit.programs", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
          "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.toolkit.measure.child.user_code"),

@@ -13,8 +13,9 @@ from gilscope.toolkit.commands.options.programs import cut_program
 from gilscope.toolkit.commands.race import command as race
 from gilscope.toolkit.commands.race import report as race_report
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program import target as spec_target
-from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec, read
+from gilscope.toolkit.programs import COMMAND, SCRIPT, STDIN
+from gilscope.toolkit.programs import target as spec_target
+from gilscope.toolkit.race.program.spec import CheckedRunSpec, read
 from gilscope.toolkit.race.report import formats
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE

@@ -38,8 +38,8 @@ from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording, record
 from gilscope.toolkit.gil.rerun_without_gil import RUNS, WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
-from gilscope.toolkit.race.program.start import run_words
-from gilscope.toolkit.race.program.target import default_python, form_of_name, module_of, refuse_plain_folder
+from gilscope.toolkit.programs.foreground import run_words
+from gilscope.toolkit.programs.target import default_python, form_of_name, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
 from gilscope.toolkit.site.single.waits import wait_values
 

@@ -13,7 +13,7 @@ from gilscope.toolkit.commands.options.common import CommandParser, positive
 from gilscope.toolkit.commands.options.files import DEVICES, OptionalValueOption
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.race.program.target import begins_program
+from gilscope.toolkit.programs.target import begins_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

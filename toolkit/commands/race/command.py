@@ -11,10 +11,12 @@ import os
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.own_files import project_root
+from gilscope.toolkit.programs import COMMAND, SCRIPT, STDIN
+from gilscope.toolkit.programs.foreground import INTERRUPTED
+from gilscope.toolkit.programs.target import ProgramTarget, begins_program, default_python, find, whole
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
-from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec
-from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find, whole
+from gilscope.toolkit.race.program.spec import CheckedRunSpec
 from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS
 
 TYPE_CHECKING = False
@@ -245,7 +247,7 @@ def _report(
     """
     checked = _checked_files(args, first)
     requested = args.html or any(getattr(args, each.name) for each in RACE_FORMATS)
-    is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
+    is_plain_end = first.ended >= 0 or first.ended == INTERRUPTED   # who presses Ctrl-C needs no report of it
     if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
         if not args.quiet or (checked.is_nothing and not first.ended):
             from gilscope.toolkit.commands.streams import print_stderr

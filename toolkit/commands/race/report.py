@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.commands.options.programs import STDERR, saved
 from gilscope.toolkit.commands.streams import print_stderr, put_stderr
 from gilscope.toolkit.errors import SaveError
+from gilscope.toolkit.programs.foreground import INTERRUPTED
 from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
-from gilscope.toolkit.race.program.start import (
-    INTERRUPTED,
-    core_of,
-    was_begun,
-)
+from gilscope.toolkit.race.program.start import core_of, was_begun
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS

@@ -13,6 +13,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.programs import COMMAND, MODULE, STDIN
 from gilscope.toolkit.race.program import spec as specs
 from gilscope.toolkit.race.session import RaceSession
 
@@ -40,9 +41,9 @@ LIFELINE_NUMBER = 200   # the lowest descriptor of the lifeline, so the program'
 def main(spool: str) -> None:
     """Run the program of the spec in `spool`."""
     spec = specs.read(spool)
-    if spec.kind == specs.COMMAND:
+    if spec.kind == COMMAND:
         _refuse_unless_there(spec.name, spool)
-    as_module = spec.kind in {specs.MODULE, specs.COMMAND}
+    as_module = spec.kind in {MODULE, COMMAND}
     sys.argv[:] = ["-m" if as_module else spec.name, *spec.args]
     sys.orig_argv[:] = spec.words()
     if spec.lifeline >= 0:
@@ -54,7 +55,7 @@ def main(spool: str) -> None:
         del names[name]
     with open(spool + "/" + specs.BEGUN, "w") as begun:
         begun.write(session.core.name)
-    run = _as_module if as_module else _as_stdin if spec.kind == specs.STDIN else _as_script
+    run = _as_module if as_module else _as_stdin if spec.kind == STDIN else _as_script
     try:
         run(spec.name, names, session)
     except BaseException:
@@ -91,7 +92,7 @@ def _confirmation(spec: CheckedRunSpec, spool: str) -> ConfirmingSession:
 
 
 def _as_script(path: str, names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
-    from gilscope.toolkit.race.program.target import is_bundle, whole
+    from gilscope.toolkit.programs.target import is_bundle, whole
 
     file = whole(path)
     if is_bundle(path):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import marshal
 import sys
 
+from gilscope.toolkit.programs import SCRIPT, STDIN
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +24,6 @@ SPAWNED = "spawned"     # it started children that are not checked
 UNCHECKED = "unchecked"   # packages of the project without any checked file, one path per line, written at the end
 MISSING = "missing"     # the module of -m, written by a child whose Python does not have it
 BEGUN = "begun"         # written when the program's own code is about to run
-SCRIPT, MODULE, STDIN = "script", "module", "stdin"
-COMMAND = "command"     # a module, run because no script of that name exists or fits the build
 PLAIN_FORMAT = 2        # of marshal: the same in every Python version; json would take both processes longer to import
 
 
@@ -31,7 +31,7 @@ class CheckedRunSpec:
     """One run of one program.
 
     Attributes:
-        kind: SCRIPT (also a folder or zip file with `__main__.py`), MODULE, COMMAND or STDIN.
+        kind: SCRIPT, MODULE, COMMAND or STDIN of `gilscope.toolkit.programs`.
         name: The script's path as the user wrote it, or the module's name.
         args: The program's arguments.
         python: The interpreter and its flags.

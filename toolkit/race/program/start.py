@@ -1,9 +1,4 @@
-"""Start the checked process and wait for it, as invisibly as possible.
-
-It has our standard streams and our process group, so the terminal treats it like the program alone.  Signals sent to
-us are passed on.  It is started with posix_spawn: importing `subprocess` and `tempfile` would take longer than the
-child's start.
-"""
+"""Start the checked process, and look at what it leaves in its spool folder."""
 
 from __future__ import annotations
 
@@ -12,19 +7,16 @@ import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MISSING, MODULE, REFUSED, SCRIPT
-from gilscope.toolkit.race.program.target import is_bundle
+from gilscope.toolkit.programs import COMMAND, MODULE, SCRIPT
+from gilscope.toolkit.programs.foreground import run_words
+from gilscope.toolkit.programs.target import is_bundle
+from gilscope.toolkit.race.program.spec import BEGUN, MISSING, REFUSED
 from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
 from gilscope.toolkit.user_dirs import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
-    from collections.abc import Mapping
-
     from gilscope.toolkit.race.program.spec import CheckedRunSpec
-else:
-    import _signal as signal  # without its enums, which take 5 ms to import
 
 BOOT = os.path.join(os.path.abspath(__file__).rpartition("program")[0], "child", "boot.py")
 # The command line of a script: the interpreter deletes __file__ when a script has ended, but not with -m.
@@ -33,10 +25,7 @@ RUN_FILE = """import sys
 with open(sys.argv[1], 'rb') as file: code = file.read()
 exec(compile(code, sys.argv[1], 'exec'))"""
 AS_MODULE = ("-c", RUN_FILE, BOOT)
-FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
-INTERRUPTED = -signal.SIGINT
 LONGEST_NAME = 20      # bytes in a core's name
-FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: sent by the terminal, so the program got it too
 
 
 def make_spool() -> str:
@@ -126,53 +115,6 @@ def words(spec: CheckedRunSpec, spool: str, entry: str) -> list[str]:
 def run(spec: CheckedRunSpec, spool: str, entry: str) -> int:
     """Run the program; return its exit code, or minus the signal that ended it."""
     return run_words(words(spec, spool, entry), os.environ)
-
-
-def run_words(command: list[str], environ: Mapping[str, str]) -> int:
-    """Run a command line; return its exit code, or minus the signal that ended it."""
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide the child's end
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    waited = FORWARDED | {signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    try:
-        child = os.posix_spawn(command[0], command, environ, setsigmask=before)
-    except OSError as error:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        raise ToolkitError(f"cannot start {command[0]}: {error.strerror}") from None
-    try:
-        return os.waitstatus_to_exitcode(_wait(child, waited))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _wait(child: int, signals: set[signal.Signals]) -> int:
-    """Pass signals on until `child` ends; return its wait status."""
-    while True:
-        number, ours_alone = _next_signal(signals)
-        if number == signal.SIGCHLD:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                return status
-        elif ours_alone:
-            os.kill(child, number)   # not waited for yet, so its id is still its own
-
-
-def _next_signal(signals: set[signal.Signals]) -> tuple[int, bool]:
-    """Wait for a signal; return it, and True if it was sent to us alone, not to the terminal's foreground group."""
-    if hasattr(signal, "sigwaitinfo"):
-        came = signal.sigwaitinfo(signals)
-        # When a terminal is closed, the kernel sends SIGHUP to the leader of the session alone.
-        leads = came.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
-        return came.si_signo, came.si_code != FROM_KERNEL or leads
-    number = signal.sigwait(signals)   # macOS does not tell who sent it
-    return number, number not in {signal.SIGINT, signal.SIGQUIT} or not _in_foreground()
-
-
-def _in_foreground() -> bool:
-    try:
-        return os.tcgetpgrp(0) == os.getpgrp()
-    except OSError:
-        return False
 
 
 class FirstRun:

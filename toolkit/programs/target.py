@@ -9,7 +9,7 @@ import os
 import sys
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import COMMAND, MODULE, SCRIPT, STDIN
+from gilscope.toolkit.programs import COMMAND, MODULE, SCRIPT, STDIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
