@@ -20,6 +20,15 @@ def test_level_of_a_session_is_free_of_its_rounds():
     assert found.levels["b"].keys() == {1}
 
 
+def test_arm_with_one_round_is_free_of_that_rounds_effect():
+    # Rounds 1 to 3 were slow for all; "b", as fast as the others, was measured in the first only.
+    usual = {0: 0.0, 1: 0.3, 2: 0.3, 3: 0.3}
+    sessions = {s: RoundLogs(levels={"a": {4 * s + r: v for r, v in usual.items()}, "b": {4 * s: 0.0},
+                                     "c": {4 * s + r: v for r, v in usual.items()}}) for s in range(3)}
+    found = levels_of_sessions(sessions)
+    assert found.difference("a", "b") == pytest.approx(dict.fromkeys(range(3), 0.0))
+
+
 def test_single_arm_has_the_mean_of_its_rounds():
     found = levels_of_sessions({1: RoundLogs(levels={"a": {0: 1.0, 1: 3.0}})})
     assert found.levels == {"a": {1: 2.0}}

@@ -31,8 +31,9 @@ def levels_of_sessions[Arm: Hashable](sessions: Mapping[int, RoundLogs[Arm]]) ->
     levels: dict[Arm, dict[int, float]] = {}
     for session, logs in sessions.items():
         found = fit(logs)
-        centers = {} if found is None else found.centers
+        centers, shared = (found.centers, found.shared) if found else ({}, {})
         for arm, rounds in logs.levels.items():
-            if rounds:   # an arm that shares no round with another keeps their effects
-                levels.setdefault(arm, {})[session] = centers.get(arm, fmean(rounds.values()))
+            if rounds:   # an arm with one round has no center; a round that it shares with no other keeps its effect
+                levels.setdefault(arm, {})[session] = centers.get(
+                    arm, fmean(value - shared.get(r, 0.0) for r, value in rounds.items()))
     return RoundLogs(levels=levels)
