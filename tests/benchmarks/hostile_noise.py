@@ -120,7 +120,7 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, every: int) -
     confidence = simultaneous(JUDGED * workloads // WORKLOADS, family)
     for seed in range(tables):
         draw = random.Random(f"{name} {seed}")
-        drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(workloads)}
+        drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST, group) for group in range(workloads)}
         full = {group: each.logs for group, each in drawn.items()}
         if mode == "stop":
             table, clear_after = stop_early(full, every)

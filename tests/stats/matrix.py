@@ -145,6 +145,7 @@ class Disturbance:
     serial: float = 1.0          # factor on the errors of the serial cell of the first build and of its A/A arm
     correlation: float = 0.0     # of an arm's errors from one round to the next
     interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
+    alone: bool = False          # it does so in the first workload only
     lasting: float = 0.0         # correlation of that from one round to the next
     build: float = 0.0           # in logs: what a round does to all arms of the second build
     slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
@@ -163,6 +164,7 @@ DISTURBANCES = {
     "weakly correlated": Disturbance(correlation=0.3),
     "interaction 2 %": Disturbance(interaction=0.02),
     "interaction 4 %": Disturbance(interaction=0.04),
+    "one workload 4 %": Disturbance(interaction=0.04, alone=True),
     "build 2 %": Disturbance(build=0.02),
     "lasting interaction": Disturbance(interaction=0.03, lasting=0.8),
     "noisy serial": Disturbance(serial=4.0),
@@ -190,15 +192,16 @@ class DisturbedGroup:
     disturbed: frozenset[int]
 
 
-def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> DisturbedGroup:
-    """One workload on two builds."""
+def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int, place: int = 0) -> DisturbedGroup:
+    """One workload on two builds, the one at `place` in its table."""
     candidates = [STRIDE * build + arm for build in BUILDS for arm in range(1, len(FASTER))]
     wild = {STRIDE * build + (draw.randrange(1, len(FASTER)) if kind.anywhere else 1)
             for build in BUILDS if kind.wild > 1}
     slow_arms = {*draw.sample(candidates, 3)} if kind.slow else set()
     machine = drift(draw, rounds, kind.drift)
     noisy = {arm for arm, (build, model) in TREATMENTS.items() if kind.serial > 1 and build == model == 0}
-    interaction = correlated([draw.gauss(0, kind.interaction) for _ in range(rounds)], kind.lasting)
+    disturbs = kind.interaction if not kind.alone or place == 0 else 0.0
+    interaction = correlated([draw.gauss(0, disturbs) for _ in range(rounds)], kind.lasting)
     favoured = [draw.gauss(0, kind.build) for _ in range(rounds)] if kind.build else [0.0] * rounds
     levels: dict[int, dict[int, float]] = {}
     for arm, effect in EFFECTS.items():
@@ -211,7 +214,8 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
             + (favoured[r] if arm >= STRIDE else 0.0)
             + (log1p(0.28) if r in slow_rounds else 0.0) for r in range(rounds)
         }
-    disturbed = frozenset(wild | slow_arms | noisy)
+    several = {arm for arm in EFFECTS if kind.alone and disturbs and CLASSES[arm].workers == "several"}
+    disturbed = frozenset(wild | slow_arms | noisy | several)
     return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=disturbed)
 
 

@@ -15,7 +15,7 @@ QUIET = DISTURBANCES["normal"]
 
 
 def drawn(draw, kind, groups=4, rounds=4):
-    return {group: disturbed_group(draw, kind, rounds).logs for group in range(groups)}
+    return {group: disturbed_group(draw, kind, rounds, group).logs for group in range(groups)}
 
 
 def spreads(logs, **options):
@@ -45,6 +45,18 @@ def test_spread_between_builds_is_that_of_the_rounds_that_favour_one():
         (0.015**2 + 0.04**2 / 2) ** 0.5, rel=0.1)
 
 
+def test_workload_disturbed_alone_keeps_what_its_pairs_show():
+    draw = random.Random(4)
+    found = [pool_noise(drawn(draw, DISTURBANCES["one workload 4 %"], groups=8, rounds=8), classes=CLASSES)
+             for _ in range(20)]
+    alone, others = ([noise.kinds[PairKind.ACROSS] for noises in found for group, noise in noises.items()
+                      if (group == 0) is first] for first in (True, False))
+    assert fmean(each.ratio for each in alone) == pytest.approx(1 + (0.04 / 0.015) ** 2 / 2, rel=0.2)   # diluted: 1.4
+    assert fmean(each.ratio for each in others) < 2
+    assert {each.freedom for each in alone} == {7}   # its own rounds alone tell
+    assert max(each.freedom for each in others) == 8 * 7
+
+
 def test_workloads_measured_one_after_the_other_count_and_those_of_one_time_do_not():
     logs = drawn(random.Random(2), QUIET)
     assert spreads(logs)[PairKind.ACROSS].freedom == 4 * 3
@@ -71,11 +83,21 @@ def test_only_pairs_across_classes_are_wider():
     assert noise.between(0, 1).freedom(4) < noise.usual.freedom(4)
 
 
-@pytest.mark.parametrize("size", [0.02, 0.04])
-def test_intervals_cover_where_rounds_disturb_one_class(size):
-    draw, covered = random.Random(f"{size}"), []
+def test_arm_alone_in_its_class_has_a_wider_pair():
+    alone = {arm: CLASSES[arm] for arm in (0, 1, 2, 3)}   # one serial arm
+    ratios = []
+    for seed in range(20):
+        logs = drawn(random.Random(seed), DISTURBANCES["interaction 4 %"], groups=1, rounds=8)[0]
+        few = RoundLogs(levels={arm: logs.levels[arm] for arm in alone})
+        ratios.append(pool_noise({0: few}, classes=alone)[0].kinds[PairKind.ACROSS].ratio)
+    assert fmean(ratios) > 3
+
+
+@pytest.mark.parametrize("name", ["interaction 2 %", "interaction 4 %", "one workload 4 %"])
+def test_intervals_cover_where_rounds_disturb_one_class(name):
+    draw, covered = random.Random(name), []
     for _ in range(10):
-        logs = drawn(draw, replace(QUIET, interaction=size))
+        logs = drawn(draw, DISTURBANCES[name])
         noises = pool_noise(logs, classes=CLASSES)
         for group, each in logs.items():
             for pair in PAIRS:

@@ -152,7 +152,8 @@ def pool_noise[Group: Hashable, Arm: Hashable](
     by_group = {group: _errors(fits.get(group), logs, classes or {}) for group, logs in groups.items()}
     unlike = unlike_arms(by_group, treatments)
     alike = {group: _without(each, unlike[group]) for group, each in by_group.items()}
-    kinds = kind_spreads(fits, groups, classes, alike, shared_rounds=shared_rounds) if classes else {}
+    left_out = {group: each.keys() - alike[group].keys() for group, each in by_group.items()}
+    kinds = kind_spreads(fits, groups, classes, left_out, shared_rounds=shared_rounds) if classes else {}
     prior = scatter_of_scales([*alike.values()])
     noises = {group: _noise(each, prior) for group, each in alike.items()}
     correlation = serial_correlation(
@@ -161,8 +162,8 @@ def pool_noise[Group: Hashable, Arm: Hashable](
     return {
         group: replace(
             noise, usual=replace(noise.usual, correlation=correlation), classes=dict((classes or {}).items()),
-            kinds=kinds,
-            unlike={arm: _unlike(errors, noise) for arm, errors in by_group[group].items() if arm not in alike[group]})
+            kinds=kinds.get(group, {}),
+            unlike={arm: _unlike(errors, noise) for arm, errors in by_group[group].items() if arm in left_out[group]})
         for group, noise in noises.items()
     }
 

@@ -4,11 +4,12 @@ A disturbance of one core slows arms with two workers, and no arm with one; a bu
 memory layout.  All arms of a class share that, so pairs within the class do not see it, and neither do A/A arms; pairs
 across classes do.  With few rounds a pair alone knows little about it, so the variance of its differences over rounds
 is pooled by kind over all workloads of a run, relative to that of pairs within a class of workers, from which the
-spread of a workload is pooled, too.
+spread of a workload is pooled, too.  A workload whose own pairs of the kind show more than that keeps what they show:
+what disturbed it alone would be diluted by the others.
 
 Pairs of one workload share their rounds, so they are as many observations of the excess as there are rounds.
 
-Assumption: the excess is the same for all pairs of a kind, in proportion to the noise of their workload.
+Assumption: the excess is the same for all pairs of a kind in a workload.
 
 Source: Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components".
 """
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from math import inf
+from operator import attrgetter
 from statistics import median, variance
 from typing import TYPE_CHECKING
 
@@ -49,7 +51,7 @@ class ArmClass:
 class KindSpread:
     """The spread of the pairs of a kind."""
 
-    ratio: float      # of their variance over rounds, to that of pairs within a class of workers; at least 1
+    ratio: float      # of their variance over rounds, to that of pairs within a class of workers
     freedom: float    # degrees of freedom of the excess: rounds, not pairs
 
     def prior(self, usual: float) -> float:
@@ -67,38 +69,48 @@ def kind_of(one: ArmClass | None, other: ArmClass | None) -> PairKind:
 
 def kind_spreads[Group: Hashable, Arm: Hashable](
     fits: Mapping[Group, LevelFit[Arm]], logs: Mapping[Group, RoundLogs[Arm]], classes: Mapping[Arm, ArmClass],
-    alike: Mapping[Group, Collection[Arm]], *, shared_rounds: bool = False,
-) -> dict[PairKind, KindSpread]:
-    """Return the spread of each kind of pairs but those of one class.
+    unlike: Mapping[Group, Collection[Arm]], *, shared_rounds: bool = False,
+) -> dict[Group, dict[PairKind, KindSpread]]:
+    """Return the spread of each kind of pairs but those of one class, by workload.
 
     Args:
         fits: Arms and rounds, fitted to `logs`.
         logs: The levels of all workloads.
         classes: The class of each arm.
-        alike: The arms that err like the others: only these count.
+        unlike: The arms that err unlike the others: these do not count.
         shared_rounds: True if a round is one time for all workloads, as a session is: what it does to one, it may do to
             all, so more workloads are no more observations.
     """
-    pools: dict[PairKind, list[tuple[float, int]]] = {}   # ratio and degrees of freedom, by workload
-    for group, fit in fits.items():
-        levels = {arm: each for arm, each in _clipped(fit, logs[group], classes).items() if arm in alike[group]}
-        variances: dict[PairKind, list[tuple[float, int]]] = {}
-        for one, other in combinations(levels, 2):
-            away = [levels[one][r] - levels[other][r] for r in levels[one] if r in levels[other]]
-            if len(away) > 1:
-                kind = kind_of(classes[one], classes[other])
-                variances.setdefault(kind, []).append((variance(away), len(away) - 1))
-        inside = [*variances.pop(PairKind.WITHIN, ()), *variances.get(PairKind.BUILDS, ())]
-        if inside and (unit := _mean(inside)):
-            rounds = max(map(len, levels.values()))
-            for kind, found in variances.items():
-                pools.setdefault(kind, []).append((_mean(found) / unit, rounds - 1))
+    own = {group: _own_spreads(_clipped(fit, logs[group], classes), classes, unlike[group])
+           for group, fit in fits.items()}
     total = max if shared_rounds else sum
-    return {kind: KindSpread(ratio=max(_mean(pool), 1.0), freedom=total(free for _, free in pool))
-            for kind, pool in pools.items()}
+    pooled: dict[PairKind, KindSpread] = {}
+    for kind in PairKind:
+        if pool := [each[kind] for each in own.values() if kind in each]:
+            ratio = _mean([(each.ratio, each.freedom) for each in pool])
+            pooled[kind] = KindSpread(ratio=max(ratio, 1.0), freedom=total(each.freedom for each in pool))
+    return {group: {kind: max(usual, each.get(kind, usual), key=attrgetter("ratio")) for kind, usual in pooled.items()}
+            for group, each in own.items()}
 
 
-def _mean(weighted: list[tuple[float, int]]) -> float:
+def _own_spreads[Arm: Hashable](
+    levels: Mapping[Arm, Mapping[int, float]], classes: Mapping[Arm, ArmClass], unlike: Collection[Arm],
+) -> dict[PairKind, KindSpread]:
+    """Return the spreads that a workload's own pairs show."""
+    variances: dict[PairKind, list[tuple[float, float]]] = {}   # with their degrees of freedom
+    for one, other in combinations([arm for arm in levels if arm not in unlike], 2):
+        away = [levels[one][r] - levels[other][r] for r in levels[one] if r in levels[other]]
+        if len(away) > 1:
+            kind = kind_of(classes[one], classes[other])
+            variances.setdefault(kind, []).append((variance(away), len(away) - 1))
+    inside = [*variances.pop(PairKind.WITHIN, ()), *variances.get(PairKind.BUILDS, ())]
+    unit = _mean(inside) if inside else 0.0
+    rounds = max(map(len, levels.values()))
+    return {kind: KindSpread(ratio=_mean(found) / unit, freedom=rounds - 1)
+            for kind, found in variances.items()} if unit else {}
+
+
+def _mean(weighted: list[tuple[float, float]]) -> float:
     return sum(value * weight for value, weight in weighted) / sum(weight for _, weight in weighted)
 
 
