@@ -1,10 +1,11 @@
 """Which calls count: those in which every thread had its core, at the same time."""
 
-from math import inf
+import random
+from math import exp, inf
 
 import pytest
 
-from gilscope.toolkit.scale.scaling_rounds import PROCESSES, THREADS, CpuPlacement, RoundCalls
+from gilscope.toolkit.scale.scaling_rounds import ONE, PROCESSES, THREADS, CpuPlacement, RoundCalls
 from gilscope.toolkit.scale.throughput import CleanCalls, apart_or_all, clean_calls, near_limit, pooled
 
 MS = 1_000_000
@@ -75,6 +76,20 @@ def test_round_on_one_core_is_left_out_where_other_rounds_were_not():
     assert rounds.placement is CpuPlacement.NEAR
     assert rounds.span(PROCESSES, THREADS) == RoundCalls({PROCESSES: alone, THREADS: half}).span(PROCESSES, THREADS)
     assert rounds.total(THREADS).calls == sum(each.calls for each in half.values())
+
+
+def test_rounds_that_slow_parallel_calls_widen_only_what_is_against_one_thread():
+    draw = random.Random(1)
+    slow = [draw.gauss(0, 0.2) for _ in range(8)]
+
+    def calls(threads, size):
+        return {number: CleanCalls(threads=threads, calls=round(10_000 * exp(draw.gauss(0, 0.005) + size * each)),
+                                   spent=20 * MS, lasted=20 * MS) for number, each in enumerate(slow)}
+
+    rounds = RoundCalls({ONE: calls(1, 0), PROCESSES: calls(2, 1), THREADS: calls(2, 1)})
+    alike, unlike = rounds.span(PROCESSES, THREADS), rounds.span(ONE, THREADS)
+    assert alike.hi / alike.lo < 1.05
+    assert unlike.hi / unlike.lo > 1.2
 
 
 def test_round_on_far_cpus_is_left_out_where_enough_others_were_near():

@@ -1,8 +1,10 @@
 import random
-from math import exp
+from math import exp, log
+from statistics import fmean
 
 import pytest
 
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.paired import UNCHECKED, PairedArms
 from tests.stats.matrix import KINDS, group
 from tests.stats.synthetic import pairs
@@ -63,6 +65,22 @@ def test_few_arms_of_few_rounds_are_hardly_ever_called_different(kind):
         together = PairedArms(seconds(group(draw, kind, 5, [0.0] * 5)))
         false += any(together.compare(0, arm).significance() != "not significant" for arm in range(1, 5))
     assert false <= 4   # of 15 tables, 5 % of which would be 0.75
+
+
+def test_rounds_that_disturb_parallel_arms_widen_these_against_the_serial_one():
+    draw = random.Random(7)
+    wider = {arm: [] for arm in ("other", "parallel")}
+    for _ in range(20):
+        machine, disturbed = ([draw.gauss(0, 0.04) for _ in range(8)] for _ in range(2))
+        arms = {arm: {r: exp(machine[r] + (disturbed[r] if arm.startswith("parallel") else 0) + draw.gauss(0, 0.01))
+                      for r in range(8)} for arm in ("serial", "other", "parallel", "parallel 2")}
+        classes = {arm: ArmClass(workers=arm.startswith("parallel"), build=None) for arm in arms}
+        plain, known = PairedArms(arms), PairedArms(arms, classes=classes)
+        for arm, widths in wider.items():
+            old, new = (each.compare("serial", arm) for each in (plain, known))
+            widths.append(log(new.hi / new.lo) / log(old.hi / old.lo))
+    assert fmean(wider["parallel"]) > 1.1
+    assert fmean(wider["other"]) < 0.9   # its noise is not theirs
 
 
 def test_twin_that_is_off_is_the_floor():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.scale.judgement import Span
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, pooled
 from gilscope.toolkit.scale.zygote_process import CallMode
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.paired import PairedArms
 
 if TYPE_CHECKING:
@@ -131,8 +132,11 @@ class RoundCalls:
 
     @staticmethod
     def _span(baseline: str, sample: str, seconds: Mapping[str, Mapping[int, float]]) -> Span | None:
-        found = PairedArms({name: by_round for name, by_round in seconds.items() if by_round}).compare(
-            baseline, sample) if seconds[baseline] and seconds[sample] else None
+        if not (seconds[baseline] and seconds[sample]):
+            return None
+        taken = {name: by_round for name, by_round in seconds.items() if by_round}
+        classes = {name: ArmClass(workers=name == ONE, build=None) for name in taken}
+        found = PairedArms(taken, classes=classes).compare(baseline, sample)
         return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.noise_floor import AACheck
+    from gilscope.toolkit.stats.pair_kinds import ArmClass
     from gilscope.toolkit.stats.ratios import Ratio
 
 UNKNOWN = Note(text="the noise is unknown (too few processes, or values that do not vary): nothing can be called "
@@ -32,20 +33,21 @@ class PairedArms[Arm: Hashable]:
 
     def __init__(
         self, seconds: Mapping[Arm, Mapping[int, float]], aa_pairs: Sequence[tuple[Arm, Arm]] = (), *,
-        clock: str = "wall time",
+        classes: Mapping[Arm, ArmClass] | None = None, clock: str = "wall time",
     ) -> None:
         """Pool the noise.
 
         Args:
             seconds: Seconds by arm and round; values that are not above 0 are left out.
             aa_pairs: A/A pairs: equal arms, which check the noise.
+            classes: The class of every arm, see `noise.pool_noise`.
             clock: The name of the clock, for notes.
         """
         self._clock = clock
         self._logs = RoundLogs.of_seconds({
             arm: {r: value for r, value in rounds.items() if value > 0} for arm, rounds in seconds.items()
         })
-        noises, self._check = checked_noise({None: self._logs}, {None: aa_pairs})
+        noises, self._check = checked_noise({None: self._logs}, {None: aa_pairs}, classes=classes)
         self._noise = noises[None]
         ratios = compare_pairs(self._logs, self._noise, aa_pairs).values()
         self._aa_error = max((expm1(abs(each.center)) for each in ratios), default=0.0)

@@ -759,6 +759,20 @@ def test_build_without_a_counterpart_has_a_reason():
     assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
 
 
+def test_rounds_that_slow_parallel_cells_do_not_hide_what_builds_differ_by():
+    draw = random.Random(1)
+    slow = [draw.gauss(0, 0.2) for _ in range(10)]
+
+    def walls(scale, *, parallel):
+        return [scale * exp(draw.gauss(0, 0.005) + (each if parallel else 0.0)) for each in slow]
+
+    made = filled(t_1=(ONE, walls(1.0, parallel=False)), g_1=(ONE, walls(1.0, parallel=False)),
+                  t_2=(ONE, walls(1.0, parallel=True)), g_2=(ONE, walls(1.05, parallel=True)))
+    found = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
+    assert 1.03 < found.lo < found.ratio == pytest.approx(1.05, abs=0.01)
+    assert found.significance() == "faster"
+
+
 def test_other_models_are_compared_with_threads():
     made = filled(g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14", 2, "processes")] = CellMeasurements(wall=dict(enumerate([0.5] * 10)),

@@ -37,6 +37,7 @@ from gilscope.toolkit.evaluate.sections import (
     workload_failed,
 )
 from gilscope.toolkit.gil.recorder import BUSY
+from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.paired import PairedArms
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
@@ -232,11 +233,17 @@ class Speed:
 
     @cached_property
     def _walls(self) -> PairedArms[WorkloadCell]:
-        return PairedArms({cell: measured.wall for cell, measured in self._found.items()}, self._twins)
+        return PairedArms({cell: measured.wall for cell, measured in self._found.items()}, self._twins,
+                          classes=self._classes)
 
     @cached_property
     def _cpus(self) -> PairedArms[WorkloadCell]:
-        return PairedArms({cell: measured.cpu for cell, measured in self._found.items()}, self._twins, clock="CPU time")
+        return PairedArms({cell: measured.cpu for cell, measured in self._found.items()}, self._twins,
+                          classes=self._classes, clock="CPU time")
+
+    @property
+    def _classes(self) -> dict[WorkloadCell, ArmClass]:
+        return {cell: ArmClass(workers=cell.workers == 1, build=cell.label) for cell in self._found}
 
     @property
     def _twins(self) -> list[tuple[WorkloadCell, WorkloadCell]]:
