@@ -344,8 +344,8 @@ LOST = "what another thread stores in between is lost."
     ("torn multi-step write", "", access("read", 3), make_access(place=frame("bank.py:5", "f"), lines=(4, 6)),
      "The write takes several steps, from line 4 to line 6: another thread can see or leave a mixture."),
     ("iteration during change", "", access("append", 3), access("iterate", 5),
-     ("Another thread can call `append` during the iteration in line 5, which then skips or repeats items, or raises "
-     "RuntimeError.")),
+     ("Another thread can call `append` during the iteration in line 5, which may then skip or repeat items; that of a "
+      "dict, set or deque raises RuntimeError.")),
     ("unsynchronised read/write", "", access("write", 3), access("write", 3),
      "Two threads can come to the write in line 3 in either order."),
 ])
@@ -375,11 +375,15 @@ def test_a_name_of_two_locks_repairs_no_other_race_of_the_variable():
 
 
 def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
-    loop = make_race(kind=RaceKind.ITERATION, repair="Loop over a copy.")
+    loop, other = (make_race(kind=RaceKind.ITERATION, first=access(*act), second=access("iterate", 9), repair=text)
+                   for *act, text in (("append", 5, "Loop over a copy."), ("remove", 7, "Another")))
     torn, lost = (make_race(kind=kind, first=access("write", line), second=access("write", line), repair=f"{line}")
                   for line, kind in ((3, RaceKind.TORN_WRITE), (5, RaceKind.LOST_UPDATE)))
     assert sentences.repair_of_all([loop, torn, lost]) == "Loop over a copy. Hold one lock over bank.py:3 and 5."
     assert sentences.repair_of_all([loop, torn]) == "Loop over a copy. 3"
+    assert sentences.repair_of_all([loop, other]) == (
+        "Loop over a copy made under one lock (`list(...)`), and hold one lock for the change, too: "
+        "bank.py:5, 7 and 9.")
 
 
 def test_the_gravest_kind_stands_first_whatever_its_lines():

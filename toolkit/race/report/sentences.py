@@ -11,17 +11,18 @@ from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.race.report.locksets import LockKey, Locksets
     from gilscope.toolkit.race.report.model import Access, CheckGap, Frame, Race, RaceReport, Spot
 
+ONE_LOCK = "one lock"
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
     "owner": "Only its owner gives it back: what others store meanwhile changes no answer.",
     "counter": "A number that only grows is loaded in one step: readers see the old one or the new.",
     "double-checked": "Double-checked locking: the test outside the lock is repeated inside it before the store.",
-    "publication": "A reference is stored under a lock and loaded in one step: readers see the old one or the new.",
+    "publication": "A reference is stored and loaded in one step: readers see the old object or the new one.",
     "construction": "The constructor stored it before any other thread could reach the object.",
     "memo": "A memo: whoever comes second stores the value that is already there.",
     "tolerant": "The check is only a hint: the act that follows copes with its being out of date.",
@@ -139,7 +140,7 @@ def _torn(sides: Sequence[Access], name: _Lines) -> str:
 def _iterated(sides: Sequence[Access], name: _Lines, item_key: str) -> str:
     loop, change = sides if sides[0].verb in READS else reversed(sides)
     return (f"Another thread can {_act(change, item_key)} during the iteration in {name.of(loop.place)}, "
-            "which then skips or repeats items, or raises RuntimeError.")
+            "which may then skip or repeat items; that of a dict, set or deque raises RuntimeError.")
 
 
 def _unordered(sides: Sequence[Access], name: _Lines) -> str:
@@ -212,10 +213,9 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
     """
     if remedy is Remedy.THREADSAFE:
         return f"{REMEDIES[remedy]}."
-    held = lock.name or "one lock"
+    held = lock.name or ONE_LOCK
     if kind is RaceKind.ITERATION:
-        where = line_ranges((first, second))
-        return f"Loop over a copy made under {held} (`list(...)`), and hold {held} for the change, too: {where}."
+        return _over_a_copy(held, (first, second))
     if part == "iterator":
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {held} around `next`."
     # A lock that is held at one line may not be held over several.
@@ -231,6 +231,11 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
     return f"H{over}."
 
 
+def _over_a_copy(lock: str, sides: Sequence[Access]) -> str:
+    return (f"Loop over a copy made under {lock} (`list(...)`), and hold {lock} for the change, too: "
+            f"{line_ranges(sides)}.")
+
+
 def _reentrant(sides: Sequence[Access], name: str | None) -> str:
     """Return that the lock has to be an RLock, if code that is called from lines to lock takes it, too; else ""."""
     callers = [side.stack for side in sides if side.locks or name is None]
@@ -242,20 +247,24 @@ def _reentrant(sides: Sequence[Access], name: str | None) -> str:
 
 def repair_of_all(races: Sequence[Race]) -> str:
     """Return the sentences that repair all these races on one variable."""
-    repairs = list(dict.fromkeys(race.repair for race in races))
-    if len(repairs) == 1:
-        return repairs[0]
-    loops = [race.repair for race in races if race.kind is RaceKind.ITERATION]
+    loops = [race for race in races if race.kind is RaceKind.ITERATION]
     others = [race for race in races if race.kind is not RaceKind.ITERATION]
-    if len({race.repair for race in others}) == 1:
-        return " ".join([*dict.fromkeys(loops), others[0].repair])
-    sides = [side for race in others for side in (race.first, race.second)]
-    namesakes = set().union(*map(_namesakes, others))     # to hold one of them would exclude nobody
-    names = [lock.name for race in others for side in (race.first, race.second) for lock in side.locks
-             if lock.name not in namesakes and is_own(lock)]
-    lock = max(names, key=names.count, default=None)   # the one that most accesses hold already
-    merged = [f"Hold {lock or 'one lock'} over {line_ranges(sides)}{_reentrant(sides, lock)}."] if others else []
-    return " ".join([*dict.fromkeys(loops), *merged])
+    return " ".join(filter(None, (_merged_repair(loops, _over_a_copy), _merged_repair(others, _hold))))
+
+
+def _merged_repair(races: Sequence[Race], word: Callable[[str, Sequence[Access]], str]) -> str:
+    """Return the repair of races of one sort: that of each if they agree, else one over all their lines."""
+    repairs = list(dict.fromkeys(race.repair for race in races))
+    if len(repairs) < 2:
+        return "".join(repairs)
+    sides = [side for race in races for side in (race.first, race.second)]
+    namesakes = set().union(*map(_namesakes, races))     # to hold one of them would exclude nobody
+    names = [lock.name for side in sides for lock in side.locks if lock.name not in namesakes and is_own(lock)]
+    return word(max(names, key=names.count, default=ONE_LOCK), sides)   # the one that most accesses hold already
+
+
+def _hold(lock: str, sides: Sequence[Access]) -> str:
+    return f"Hold {lock} over {line_ranges(sides)}{_reentrant(sides, None if lock == ONE_LOCK else lock)}."
 
 
 def _namesakes(race: Race) -> set[str]:
