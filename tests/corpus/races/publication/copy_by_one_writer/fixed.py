@@ -24,4 +24,4 @@ for thread in (writer, reader):
     thread.start()
 for thread in (writer, reader):
     thread.join()
-print("level", config["level"])
+print("changed", config["level"] > 0)

@@ -17,4 +17,4 @@ for thread in writers:
     thread.start()
 for thread in writers:
     thread.join()
-print("level", config["level"])
+print("changed", config["level"] > 0)
