@@ -1,4 +1,4 @@
-"""The noise floor: the largest difference expected between two measurements of the same cell in one run."""
+"""The noise floor: the largest difference expected between two arms of equal speed in one run."""
 
 from __future__ import annotations
 

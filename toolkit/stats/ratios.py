@@ -68,7 +68,7 @@ class Ratio:
     def between(self, confidence: float) -> tuple[float, float]:
         """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor.
 
-        A difference smaller than that between two measurements of the same cell cannot be detected.
+        A difference smaller than that between two arms of equal speed cannot be detected.
         """
         lo, hi = self.interval(confidence)
         return min(lo, self.ratio / (1 + self.floor)), max(hi, self.ratio * (1 + self.floor))

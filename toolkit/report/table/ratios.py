@@ -205,7 +205,7 @@ class Ratios:
         return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
 
     def floors(self, group: NoiseGroup) -> Floors:
-        """Return the largest expected differences between two measurements of a cell of a group."""
+        """Return the largest expected differences between two cells of equal speed of a group."""
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
