@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from _pickle import dumps, loads
 from typing import Any, Protocol, cast
 
 # Their C parts have process-wide state.  3.12 aborts if a second interpreter imports one of these before the main one
@@ -53,6 +54,10 @@ def prepare_main() -> None:
             importlib.import_module(name)
         except ImportError:
             continue  # this build lacks it, so no worker can import it
+    if sys.version_info < (3, 13):
+        # Who first calls a C function with keywords allocates their names, and the main interpreter frees them at exit,
+        # which aborts the process if it was another.  Delete with 3.12 support.
+        loads(dumps(None), buffers=())
 
 
 def create() -> Interpreter:

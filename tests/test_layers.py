@@ -69,7 +69,7 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.programs", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
-         "gilscope.toolkit.bounded_reading", "gilscope.race"),
+         "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.runners"),   # these two only on demand
         {"_pytest"}),
     "a process that `gilscope scale` measures": (
         ("gilscope.toolkit.scale.child.zygote",),
@@ -80,7 +80,8 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.programs", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
-         "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.toolkit.measure.child.user_code"),
+         "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.runners",
+         "gilscope.toolkit.measure.child.user_code"),
         {"_pytest"}),
     "a test run with --gil=off": (
         ("gilscope.toolkit.gil_guard.plugin",),

@@ -46,6 +46,7 @@ REASONS = {   # why: the places, each a file and a function
     "A task that lasts until it is ended, or long enough to be measured.": (
         "conformance/tasks.py::mark_and_sleep",
         "conformance/tasks.py::mark_and_sleep_async",
+        "executor/tasks.py::nap_after",
         "measure/usercode/gated.py::wait_at_once",
         "measure/usercode/gated.py::work",
         "measure/usercode/turning.py::nap",
@@ -63,6 +64,8 @@ REASONS = {   # why: the places, each a file and a function
         "race/core/transient_keys.py::replace",
     ),
     "A limit that must run out: the test is about what follows.": (
+        "executor/cases.py::case_futures",
+        "executor/cases.py::case_map",
         "experiments/test_http_load.py::test_server_that_never_answers_does_not_hold_the_generator",
         "measure/test_turns.py::test_nothing_is_late_while_others_have_their_turn",
         "processes/test_supervised.py::test_a_limit_ends_it_with_all_that_it_started",

@@ -1,5 +1,6 @@
 """The interface for users' own Python: what `import gilscope` gives, and what it costs."""
 
+import concurrent.futures
 import inspect
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tests.patience import PATIENCE
 
 def test_public_names_are_these():
     # Changed on purpose only: users' code has them.
-    assert gilscope.__all__ == ["__version__", "race"]
+    assert gilscope.__all__ == ["SubinterpreterExecutor", "__version__", "race"]
     assert gilscope.race.__all__ == ["RaceError", "checked", "watch"]
     assert str(inspect.signature(gilscope.race.watch)) == (
         "(*, raises: 'bool' = False, include: 'Sequence[str]' = ()) -> 'Iterator[WatchReport]'")
@@ -21,6 +22,12 @@ def test_public_names_are_these():
         "(function: 'Callable[P, R] | None' = None, /, *, raises: 'bool' = False, include: 'Sequence[str]' = ()) "
         "-> 'Any'")
     assert issubclass(gilscope.race.RaceError, AssertionError)
+    assert issubclass(gilscope.SubinterpreterExecutor, concurrent.futures.Executor)
+    assert str(inspect.signature(gilscope.SubinterpreterExecutor)) == (
+        "(max_workers: 'int | None' = None, *, initializer: 'Callable[..., object] | None' = None, "
+        "initargs: 'Args' = ()) -> 'None'")
+    assert [name for name in vars(gilscope.SubinterpreterExecutor) if not name.startswith("_")] == [
+        "submit", "map", "run", "shutdown", "stop"]
 
 
 def test_import_brings_nothing_along():

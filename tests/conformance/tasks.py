@@ -64,11 +64,6 @@ def return_lock(_payload):
     return threading.Lock()
 
 
-def close_descriptors(fd):
-    """Take a worker's pipe away: its loop ends when it wants the next request."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
-
-
 def exit_at_once(_payload):
     os._exit(3)
 

@@ -241,7 +241,7 @@ def test_producer_follows_its_orders():
     reading, writing = os.pipe()
     try:
         for order in (b"3", b"2", b"0"):
-            worker_roles._worker.send(writing, order)
+            worker_roles.send_frame(writing, order)
         sent = queue.SimpleQueue()
         assert worker_roles.produce(reading, sent.put, list("abcd")) == 5
         assert [sent.get_nowait() for _ in range(5)] == ["a", "b", "c", "a", "b"]

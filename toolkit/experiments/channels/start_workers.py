@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager
 
-from gilscope.runners import _interpreters, _worker
+from gilscope.runners import _interpreters
 from gilscope.toolkit.experiments.channels import worker_roles
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class WorkerCrew:
     def order(self, number: int) -> None:
         """Have every worker produce `number` messages; 0 ends their role."""
         for each in self._pipes:
-            _worker.send(each.orders, b"%d" % number)
+            worker_roles.send_frame(each.orders, b"%d" % number)
 
     def counts(self) -> dict[int, int]:
         """Return the number of messages that each worker handled, by place, once all have ended their roles.
@@ -112,7 +112,7 @@ class WorkerCrew:
             done: set[int] = set()
             while selector.get_map():
                 for key, _ in selector.select():
-                    report = _worker.receive(key.fd)
+                    report = worker_roles.receive_frame(key.fd)
                     if report is None:
                         selector.unregister(key.fd)
                     self._note(key.data, report, done)
@@ -196,7 +196,7 @@ def _start_interpreter(role: dict[str, Any], pipes: WorkerPipes, context: Any) -
                 with _making:
                     interpreter.close()
         except Exception as error:  # noqa: BLE001 - whatever an interpreter raises is the cell's result
-            _worker.send(pipes.far_reports, worker_roles.ERROR + f"{type(error).__name__}: {error}".encode())
+            worker_roles.send_frame(pipes.far_reports, worker_roles.ERROR + f"{type(error).__name__}: {error}".encode())
         finally:
             pipes.close_far()
 

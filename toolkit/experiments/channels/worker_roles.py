@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
-
-from gilscope.runners import _worker
+from io import FileIO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DATA, TRACE, STOP, ALARM = range(4)   # a message's first byte
 HEADER = 3                            # bytes: kind, place, index
 VARIANTS = 4                          # a sender repeats this many different messages in turn
+LENGTH_BYTES = 8     # a frame on a pipe is its length, little-endian, then its bytes
+SMALL_FRAME = 4096   # below, one copy is cheaper than a second system call (PIPE_BUF is 4096 on Linux)
 READY, DONE, ERROR = b"ready", b"done ", b"error "   # reports; a count or an exception follows the last two
 
 
@@ -42,7 +44,7 @@ def interpreters_module() -> Any:
 def sender(channel: str, link: Any) -> Send:
     """Return the function that puts a message into the channel; `link` is this end of it, as `opened` returns it."""
     if channel == "os.pipe":
-        return functools.partial(_worker.send, link[1])
+        return functools.partial(send_frame, link[1])
     send: Send = link[1].send if channel == "multiprocessing.Pipe" else link.put
     return send
 
@@ -80,16 +82,16 @@ def work(  # noqa: PLR0913 - a process's words, by name
     try:
         links = [None if address is None else opened(channel, address) for address in (inbound, outbound)]
         send = sender(channel, links[1])
-        _worker.send(reports, READY)
+        send_frame(reports, READY)
         if role == "forward":
             count = forward(receiver(channel, links[0]), send, place)
         else:
             count = produce(orders, send, [_formed(message(place, index, size), form) for index in range(VARIANTS)])
-        _worker.send(reports, DONE + b"%d" % count)
+        send_frame(reports, DONE + b"%d" % count)
     except BaseException as error:  # noqa: BLE001 - whatever goes wrong in a build is the cell's result
-        _worker.send(reports, ERROR + f"{type(error).__name__}: {error}".encode())
+        send_frame(reports, ERROR + f"{type(error).__name__}: {error}".encode())
     # 3.12's channels are gone for all when one end goes, so all ends stay until all messages have arrived.
-    while _worker.receive(orders):
+    while receive_frame(orders):
         pass
 
 
@@ -111,7 +113,7 @@ def forward(receive: Receive, send: Send, place: int) -> int:
 def produce(orders: int, send: Send, messages: list[Any]) -> int:
     """Send the number of messages that each order gives; return their total."""
     count = 0
-    while (order := _worker.receive(orders)) and (number := int(order)):
+    while (order := receive_frame(orders)) and (number := int(order)):
         for index in range(number):
             send(messages[index % VARIANTS])
         count += number
@@ -123,7 +125,47 @@ def _formed(content: bytes, form: str) -> bytes | memoryview:
 
 
 def _receive_frame(descriptor: int) -> bytearray:
-    frame = _worker.receive(descriptor)
+    frame = receive_frame(descriptor)
     if frame is None:
         raise EOFError("the other end of the pipe is closed")
     return frame
+
+
+def send_frame(fd: int, frame: bytes) -> None:
+    """Write one frame to a blocking descriptor, whole."""
+    header = len(frame).to_bytes(LENGTH_BYTES, "little")
+    if len(frame) < SMALL_FRAME:
+        _write_all(fd, header + frame)
+    else:
+        _write_all(fd, header)
+        _write_all(fd, frame)
+
+
+def receive_frame(fd: int) -> bytearray | None:
+    """Return the next frame from a blocking descriptor, or None at its end."""
+    source = FileIO(fd, "rb", closefd=False)
+    header = bytearray(LENGTH_BYTES)
+    if not _read_all(source, header):
+        return None
+    frame = bytearray(int.from_bytes(header, "little"))
+    return frame if _read_all(source, frame) else None
+
+
+def _write_all(fd: int, frame: bytes) -> None:
+    written = os.write(fd, frame)
+    if written == len(frame):
+        return
+    rest = memoryview(frame)[written:]  # Linux writes at most 2 GiB at once; a signal may cut it shorter
+    while rest:
+        rest = rest[os.write(fd, rest):]
+
+
+def _read_all(source: FileIO, buffer: bytearray) -> bool:
+    with memoryview(buffer) as view:
+        filled = 0
+        while filled < len(buffer):
+            count = source.readinto(view[filled:])
+            if not count:
+                return False
+            filled += count
+    return True
