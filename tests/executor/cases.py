@@ -168,6 +168,7 @@ def case_cancel(_folder):
         os.write(writing, b"xx")
         assert [each.result(PATIENCE) for each in waiting[5:]] == [n * n for n in range(5, 20)]
         assert not waiting[6].cancel()
+        assert all(each.cancelled() for each in waiting[:5])
 
 
 def case_futures(_folder):
@@ -323,6 +324,7 @@ def case_shutdown_by_a_callback(_folder):
 
 def case_executor_that_is_dropped(_folder):
     """What was submitted is done, wherever the garbage collector finds it: here on the thread that sends a task."""
+    before = threading.active_count()
     sent = [SubinterpreterExecutor(1).submit(tasks.square, 6)]
     with SubinterpreterExecutor(1) as other:
         for number in range(3):
@@ -332,6 +334,7 @@ def case_executor_that_is_dropped(_folder):
             del dropped
             assert other.submit(tasks.size_of, tasks.CollectsGarbage(number)).result(PATIENCE) == number
     assert [each.result(PATIENCE) for each in sent] == [36] * 4
+    assert wait_until(lambda: threading.active_count() == before)
 
 
 def case_callback_that_ends_the_collector(_folder):
@@ -366,6 +369,7 @@ def case_nothing_is_left(_folder):
     def use():
         with SubinterpreterExecutor(3) as executor:
             list(executor.map(tasks.many_bytes, [5000] * 20))
+            list(executor.map(tasks.size_of, [bytes(9000)] * 20))
             executor.submit(tasks.size_of, memoryview(bytes(100_000))).result(PATIENCE)
 
     use()
