@@ -397,6 +397,21 @@ def case_interrupt(_folder):
         assert executor.submit(tasks.square, 2).result(PATIENCE) == 4
 
 
+def case_interrupts_while_it_submits(_folder):
+    """Whatever KeyboardInterrupt cuts short, what was submitted is done."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    with SubinterpreterExecutor(2) as executor:
+        for number in range(1, 101):
+            sent = []
+            try:
+                signal.setitimer(signal.ITIMER_REAL, number * 2e-5)
+                while True:
+                    sent.append(executor.submit(tasks.square, number))
+            except KeyboardInterrupt:
+                pass
+            assert {each.result(PATIENCE) for each in sent} <= {number * number}
+
+
 def case_deadline(_folder):
     reading, writing = os.pipe()
     executor = SubinterpreterExecutor(1)
