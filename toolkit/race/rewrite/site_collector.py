@@ -128,8 +128,8 @@ class SiteCollector:
         flags |= self.plan.facts.get(role, Flag.NONE)
         if key in self.plan.replaced and op in _LOADS:
             flags |= Flag.NEW
-        if flags & Flag.GUARD or role in self.plan.reads:
-            flags &= ~Flag.NEW      # a guarded store, and a load whose value is stored back, order nothing
+        if role in self.plan.acts or role in self.plan.reads:
+            flags &= ~Flag.NEW
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         shown = text if isinstance(text, str) else self.text.of(text)
