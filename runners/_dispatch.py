@@ -421,7 +421,7 @@ def is_bulk(value: Any) -> bool:
 
 
 def with_buffers(key: bytes, args: list[Args], undo: Undo) -> bytes:
-    """Return the request for a task with memoryviews and long bytes, and append what gives these back."""
+    """Return the request for a task with memoryviews and long bytes; append the calls that give these back."""
     views: list[memoryview] = []
 
     def stays_inside(buffer: PickleBuffer) -> bool:
@@ -437,11 +437,11 @@ def with_buffers(key: bytes, args: list[Args], undo: Undo) -> bytes:
 
 
 def hand_over(views: list[memoryview], undo: Undo) -> tuple[Any, ...]:
-    """Return what a worker needs to get the buffers, and append what gives them back."""
+    """Return where a worker gets the buffers, and their sizes; append the call that gives them back."""
     sizes = [view.nbytes for view in views]
     if sys.version_info < (3, 14):
         fd = _worker.write_memory(*views)
-        undo.append(lambda: os.close(fd))
+        undo.append(partial(os.close, fd))
         return "memory", fd, sizes
     from concurrent import interpreters
 

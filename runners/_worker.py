@@ -35,7 +35,7 @@ _barrier: Any = None   # process workers: the barrier of all workers of a pool
 
 
 class Failed:
-    """What a task raised, in parts that can be sent: see `describe`."""
+    """An exception of a task, in parts that can be sent: see `describe`."""
 
     __slots__ = ("parts",)
 
@@ -161,9 +161,7 @@ def received(handed: tuple[Any, ...]) -> list[Any]:
 
         queue = Queue(where)
         return [queue.get_nowait() for _ in sizes]
-    import mmap
-
-    whole = memoryview(mmap.mmap(where, sum(sizes), prot=mmap.PROT_READ))
+    whole = memoryview(read_memory(where, sum(sizes)))
     ends = [sum(sizes[:number + 1]) for number in range(len(sizes))]
     return [whole[end - size:end] for end, size in zip(ends, sizes, strict=True)]
 
@@ -187,10 +185,14 @@ def open_memory() -> int:
 def write_memory(*parts: Any) -> int:
     """Return the descriptor of a new file in memory that has the bytes of the parts."""
     fd = open_memory()
-    for part in parts:
-        rest = memoryview(part)
-        while rest:
-            rest = rest[os.write(fd, rest):]  # Linux writes at most 2 GiB at once
+    try:
+        for part in parts:
+            rest = memoryview(part)
+            while rest:
+                rest = rest[os.write(fd, rest):]  # Linux writes at most 2 GiB at once
+    except BaseException:
+        os.close(fd)
+        raise
     return fd
 
 
@@ -199,16 +201,6 @@ def read_memory(fd: int, size: int) -> Any:
     import mmap
 
     return mmap.mmap(fd, size, prot=mmap.PROT_READ)
-
-
-def find_task(module: str, qualname: str) -> Callable[[Any], Any]:
-    """Return the function of that name, importing its module."""
-    __import__(module)
-    found: Any = sys.modules[module]
-    for name in qualname.split("."):
-        found = getattr(found, name)
-    task: Callable[[Any], Any] = found
-    return task
 
 
 def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:

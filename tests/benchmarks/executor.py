@@ -65,7 +65,7 @@ def over_the_ideal(pool: futures.Executor, _count: int) -> float:
 
 
 def ms_of(value: object) -> Callable[[futures.Executor, int], float]:
-    """Return what measures the milliseconds of handing over a value and its length coming back."""
+    """Return a function that measures the milliseconds until the length of a value that was sent has come back."""
     return lambda pool, _: timed(lambda: pool.submit(tasks.size_of, value).result()) * 1e3
 
 

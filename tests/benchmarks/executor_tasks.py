@@ -1,4 +1,4 @@
-"""What the benchmarks of SubinterpreterExecutor send to interpreters: they import nothing that does not load there."""
+"""Tasks of the benchmarks of SubinterpreterExecutor: they import nothing that does not load in an interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SubinterpreterExecutor does, case by case, in a process of its own: `python cases.py FOLDER CASE ...`."""
+"""Cases of SubinterpreterExecutor, each for a process of its own: `python cases.py FOLDER CASE ...`."""
 
 import array
 import asyncio
@@ -88,7 +88,7 @@ def case_map(_folder):
 
 
 def case_functions_of_all_kinds(_folder):
-    """What pickles is sent, also from this script, which is run again in each worker; else it is refused by name."""
+    """Functions of modules and of this script, which each worker runs again, are sent; others are refused by name."""
     with SubinterpreterExecutor(2) as executor:
         assert list(executor.map(mine, range(3))) == [mine(n) for n in range(3)]
         assert executor.submit(mine, 1, 5, twice=3).result(PATIENCE) == mine(1, 5, twice=3)

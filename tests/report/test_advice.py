@@ -78,6 +78,12 @@ def test_several_that_start_fastest_have_intervals_of_their_own():
                      r"fastest\.$", line)
 
 
+def test_control_with_the_gil_turned_on_is_not_preferred():
+    made = Made(("3.14t",)).add("threads", 2, 2.0, build="3.14t").add("processes-fork", 2, 2.0, build="3.14t")
+    (table,) = build_tables(made.run(("3.14t",)))
+    assert [each.cell.runner for each in table.advice[0].options] == ["processes-fork", "threads"]
+
+
 def test_slower_model_is_not_preferred_for_its_memory():
     (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("threads", 4, 1.5).lines()
     assert "3.14: processes-fork, 3.90x" in line

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gilscope.toolkit.model import Note
+from gilscope.toolkit.model import Cell, Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables
@@ -18,6 +18,8 @@ from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.scaling_values import BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.site.charts.cells import glance
+from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.pages.compare import compare_values, compared_builds
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
@@ -26,7 +28,7 @@ from gilscope.toolkit.site.pages.run import run_title
 from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
 from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
-from gilscope.toolkit.stats.verdict import SpeedVerdict
+from gilscope.toolkit.stats.verdict import Comparison, SpeedVerdict
 from tests.fakes import make_run
 from tests.scale.answers import make_answer, slower_investigation
 from tests.site.made import KINDS, Tags, rendered
@@ -166,6 +168,24 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     primes = next(row for row in host["rows"] if row["title"] == "primes")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
+
+
+def test_first_page_says_where_the_gil_was_turned_on(runs):
+    def with_control(table, **changes):
+        return dataclasses.replace(table, advice=tuple(dataclasses.replace(each, shown=tuple(
+            dataclasses.replace(option, **changes) for option in each.shown)) for each in table.advice))
+
+    plain, turned_on = (dataclasses.replace(runs[1], tables=tuple(
+        with_control(table, control=control) for table in runs[1].tables)) for control in (False, True))
+    captions = [rendered("home.html", beside(home_values([each], KINDS))) for each in (plain, turned_on)]
+    assert [": with the GIL turned on</caption>" in caption for caption in captions] == [False, True]
+
+
+def test_picture_of_an_open_ratio_has_the_interval_that_leaves_it_open():
+    seen = Comparison(ratio=1.3, lo=1.1, hi=1.5, confidence=0.95, floor=0.01, rounds=20, verdict_interval=(0.9, 1.9))
+    scale = ratio_scale([0.9, 1.9], 0, 100)
+    (row,) = glance("w", [(Cell(workload="w", runner="threads", workers=2, build="3.14"), seen)], scale)["rows"]
+    assert row["interval"] == {"at": scale.place(0.9), "end": scale.place(1.9)}
 
 
 def test_first_page_has_no_sentence_before_its_picture_and_its_labels_end_between_words(runs):

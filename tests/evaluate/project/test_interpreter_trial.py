@@ -172,7 +172,7 @@ def test_what_the_workload_imports_is_imported_too(tmp_path):
 
 
 def told_of(found):
-    """Return what is said of the memory of one more interpreter, by code."""
+    """Return the texts on the memory of one more interpreter, by code."""
     return [(fact.code, fact.text) for fact in concluded(interpreters=(inside(trial=found),)).facts
             if fact.code.startswith("interpreters.memory")]
 

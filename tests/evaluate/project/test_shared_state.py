@@ -1,4 +1,4 @@
-"""What functions change that several threads ran, by reading: what each process would have a copy of."""
+"""The shared state that threaded functions change, as their source shows it."""
 
 import ast
 from pathlib import Path

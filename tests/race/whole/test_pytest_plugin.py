@@ -198,6 +198,22 @@ def test_races_of_fixtures_are_theirs(tmp_path):
     assert "1 passed, 2 errors" in shown
 
 
+def test_a_finding_of_two_phases_fails_the_first(tmp_path):
+    shown, code = run(tmp_path, """
+        @pytest.fixture
+        def account():
+            account = Account()
+            yield account
+            def withdraw():
+                account.balance -= 1
+            both(withdraw)
+
+        def test_it(account):
+            both(account.deposit)
+        """)
+    assert (code, "1 failed in" in shown, len(summary(shown))) == (1, True, 1)
+
+
 def test_race_of_an_import_is_an_error_of_collection(tmp_path):
     shown, code = run(tmp_path, "both(Account().deposit)\n\ndef test_it(): pass\n")
     assert code == 2

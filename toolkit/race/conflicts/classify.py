@@ -173,7 +173,7 @@ BENIGN_ORDERS: PatternTable = (
     ("owner",          "taken by test and store under a lock, given back by its owner",  patterns.is_busy_flag),
     ("counter",        "counted by += under a lock, and a loop or predicate asks",       patterns.is_counted),
     ("owner",          "threads store themselves, and ask only whether it was they",     patterns.is_own),
-    ("publication",    "a reference stored under the lock of all writes, loaded once",   patterns.publishes),
+    ("publication",    "a new object, or stored under the lock of all writes; loaded",   patterns.publishes),
     ("memo",           "the check leads to an immutable value made from the key alone",  patterns.is_memo),
     ("tolerant",       "the act fails softly: pop with a default, a caught exception",   patterns.is_tolerant),
 )

@@ -226,10 +226,11 @@ class RaceChecks(RaceReporter):
             groups = by_variable(self.report(section).races)
             shown = {race.ident for group in groups for race in group}
             self._suppressed |= {each: each not in shown for each in idents}
-        texts = [f"[{number}] {message_of(group[0], self.root)}" for group in groups
-                 for number, is_first in [self.log.add(group[0].base, test)] if is_first]
-        for base in {base for each, base in idents.items() if not self._suppressed[each]}:
-            self.log.add(base, test)
+        known = (base for each, base in idents.items() if not self._suppressed[each])
+        bases = dict.fromkeys([*(group[0].base for group in groups), *known])
+        new = {base for base in bases if self.log.add(base, test)}     # numbered in this order
+        numbered = [(group[0], *self.log.number(group[0].base, test)) for group in groups if group[0].base in new]
+        texts = [f"[{number}] {message_of(race, self.root)}" for race, number, is_first in numbered if is_first]
         return "\n".join(text if place == 0 else text.partition("\n")[0] for place, text in enumerate(texts))
 
     @pytest.hookimpl(tryfirst=True)

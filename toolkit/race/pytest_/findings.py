@@ -18,19 +18,23 @@ class FindingLog:
         self._path = os.path.join(folder, FILE)
         self._added: set[tuple[str, str]] = set()      # variables and tests, by this process
 
-    def add(self, base: str, test: str) -> tuple[int, bool]:
-        """Add that a test has the finding on a variable; return its number, and whether that is news.
+    def add(self, base: str, test: str) -> bool:
+        """Add that a test has the finding on a variable; return False if this process has added that before."""
+        if (base, test) in self._added:
+            return False
+        self._added.add((base, test))
+        with suppress(OSError):    # a full disk or a lost folder, which the report mentions
+            append(self._path, json.dumps([base, test]).encode() + b"\n")
+        return True
 
-        It is for the first test that has it, once for each process: those of xdist have to collect alike.
+    def number(self, base: str, test: str) -> tuple[int, bool]:
+        """Return the number of a finding that a test has, and whether it was the first test to have it.
+
+        Each process of xdist may be told so, if it has that test: those collect alike.
         """
-        is_new = (base, test) not in self._added
-        if is_new:
-            self._added.add((base, test))
-            with suppress(OSError):    # a full disk or a lost folder, which the report mentions
-                append(self._path, json.dumps([base, test]).encode() + b"\n")
-        entries = [*self._entries(), (base, test)]
-        firsts = dict(reversed(entries))
-        return list(dict.fromkeys(each for each, _ in entries)).index(base) + 1, is_new and firsts[base] == test
+        tests = self.tests()
+        tests.setdefault(base, [test])    # where it could not be appended
+        return [*tests].index(base) + 1, tests[base][0] == test
 
     def tests(self) -> dict[str, list[str]]:
         """Return the tests that had each finding, by its variable, in the order of their numbers."""

@@ -94,8 +94,7 @@ store(Touch *touch, Cell *cell, const Closed *closed)
     cell_set_write(touch, cell);
 }
 
-/* An atomic step such as setdefault, pop or add, which conflicts with nothing by itself.  It is recorded as the cell's
-   last write unless a plain store is.  */
+/* Report a removal that may take away what a test found, whose use is yet to come.  */
 static void
 removal_against(Touch *touch, Access read)
 {
@@ -104,6 +103,8 @@ removal_against(Touch *touch, Access read)
     }
 }
 
+/* An atomic step such as setdefault, pop or add, which conflicts with nothing by itself.  It is recorded as the cell's
+   last write unless a plain store is.  */
 static void
 atomic_step(Touch *touch, Cell *cell, const Closed *closed)
 {
