@@ -37,7 +37,7 @@ def main() -> None:
         print(done.stdout)
         print(done.stderr, file=sys.stderr)
         assert done.returncode == 0, f"exit code {done.returncode}"
-        for word in ("speed-up over serial", "countdown", "tcp_echo", gil, free_threaded, "use one, MiB"):
+        for word in ("speed-up over serial", "countdown", "tcp_echo", gil, free_threaded, "use (MiB)"):
             assert word in done.stdout, f"{word!r} is not in what was printed"
         results = Path(folder, ".gilscope-results", "ci")
         for label in (gil, free_threaded):

@@ -173,7 +173,7 @@ def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():
     made.twin(cell(), 1.0)
     lines = in_short(made.run(BUILDS))
     assert any(re.search(r"one thread\): undecided, -\d+ to \+\d+ %\.$", line) for line in lines)
-    assert any(line.startswith("open: ") for line in lines)
+    assert any(line.startswith("open answers: ") for line in lines)
 
 
 def test_nothing_is_faster_means_serial():
@@ -199,14 +199,14 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
     assert line == ("w (CPU work) on 3.14: it is unknown whether any model is faster than serial. "
                     "Unknown: processes-fork (starved).")
-    assert remedy == ("open: 1; 1 starved, as other programs used their cores: close those programs, "
+    assert remedy == ("open answers: 1; 1 starved, as other programs used their cores: close those programs, "
                       "or measure fewer workers")
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy, look = Made(floor=1.5).add("threads", 2, 1.3).lines()
     assert re.search(r"Unknown: threads \(undecided, between 0\.\d+x and \d\.\d+x\)\.$", line)
-    assert re.fullmatch(r"open: 1; `gilscope run --resume example --rounds \d+` is likely to decide it", remedy)
+    assert re.fullmatch(r"open answers: 1; `gilscope run --resume example --rounds \d+` is likely to decide it", remedy)
     assert "one more look" in look
 
 
@@ -218,7 +218,7 @@ def test_values_that_do_not_vary_are_not_called_noisy_and_no_rounds_are_asked_fo
     lines = in_short(made.run(BUILDS))
     assert any("since the noise is unknown" in line for line in lines)
     assert any(line.endswith("(CPU time of one thread): unknown, since the noise is.") for line in lines)
-    assert not any("too noisy" in line or line.startswith("open: ") for line in lines)
+    assert not any("too noisy" in line or line.startswith("open answers: ") for line in lines)
 
 
 def test_what_noise_leaves_open_is_told_though_other_cells_lack_rounds_that_are_over():
@@ -249,7 +249,7 @@ def test_rounds_that_settle_some_comparisons_are_not_promised_to_settle_all(need
     assert len(comparisons) == len(needed)
     monkeypatch.setattr(advice_sentences, "rounds_to_tell", lambda _: next(opened))
     first, *_ = next_steps([], run, comparisons)
-    assert first == f"open: {len(needed)}; {said}"
+    assert first == f"open answers: {len(needed)}; {said}"
 
 
 def test_comparison_that_lacks_rounds_of_the_run_needs_as_many_more_of_it():

@@ -174,7 +174,7 @@ def test_model_that_was_measured_nowhere_has_no_row():
 
 def test_signs_are_explained_where_they_are_used():
     text = terminal.render(run_document(look().run(BUILDS)))
-    assert "*: may be the fastest on its build; none: a gain above 3 % is excluded" in text
+    assert "*: the fastest or not told apart from it; none: a gain above 3 % is excluded" in text
     assert "starved" not in text
     made = look()
     made.measure(cell("processes-fork", 2), 0.8, starved=8)
@@ -192,7 +192,7 @@ def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
     assert rows["subinterpreters"][0].startswith("2.")
     assert rows["processes-fork"][0].endswith("?*")
     text = " ".join(terminal.render(run_document(run)).split())
-    assert ('*: may be the fastest on its build; ?: may gain or not; ±: 95 % interval of a speed-up, where '
+    assert ('*: the fastest or not told apart from it; ?: may gain or not; ±: 95 % interval of a speed-up, where '
             'wider than 4 % ("In short" names those of * that are faster than the baseline).') in text
     assert [each["model"] for each in run_values(run)["best"][0]["models"]] == ["subinterpreters"]
 

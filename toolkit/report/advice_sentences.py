@@ -85,13 +85,13 @@ def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Co
         all_ = "it" if count == 1 else "all"
         which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
         rounds, is_look = max(sufficient), True
-        what = f"about {rounds} rounds are" if where_text(run) else f"{_resume_text(run, rounds)} is"
+        what = f"about {rounds} rounds in all are" if where_text(run) else f"{_resume_text(run, rounds)} is"
         step = f"{what} likely to decide {which}"
     elif any(each.judgeable for each in ratios):
         step = "a quieter machine would tell"
     else:   # values do not vary
         return
-    yield f"open: {count}; {step}"
+    yield f"open answers: {count}; {step}"
     if is_look:
         yield ONE_MORE_LOOK
 

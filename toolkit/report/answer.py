@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 PROCESSES = "processes-"
-NAMED = 2   # models of a build that are named as equally good; the star is at all of them
+NAMED = 2   # so many models that are equally good are named, of more the preferred one; the star is at all of them
 
 
 def answer_document(run: Run) -> Document:
@@ -46,7 +46,8 @@ def answer_document(run: Run) -> Document:
     sections: list[Section] = []
     if any(measured_workers(table) for table in steady):
         gains = _bare(gains_table(steady, f"{_about(run)}: speed-up"))
-        sections += [gains, Lines("", (f"{signs_text(gains, steady)}.",)), _models_to_use(steady)]
+        legend = f"{signs_text(gains, steady)}; MiB: of all its processes."
+        sections += [gains, Lines("", (legend,)), _models_to_use(steady)]
     else:
         sections += [Lines("", (f"{_about(run)}.",)), Lines("", advice_lines(tables))]
     return Document((*sections, Lines("", tuple(_closing(run, tables)))))
@@ -80,7 +81,7 @@ def _models_to_use(tables: Sequence[WorkloadTable]) -> Table:
         texts = [_use_text(table, advice.get(build), short) for build in builds]
         rows.append((Entry(title_of(table)), *map(Entry, texts)))
     return Table(title="", columns=(
-        Column(title="use one, MiB", key=True, align="left"),
+        Column(title="use (MiB)", key=True, align="left"),
         *(Column(title=build, align="left", source=build) for build in builds)), rows=tuple(rows))
 
 
@@ -95,7 +96,7 @@ def _use_text(table: WorkloadTable, advice: Advice | None, short: Mapping[str, s
         others.sort(key=lambda option: option.memory.number if option.memory else inf)
         names = ((name_text(option, table), option.memory) for option in (first, *others))
         named = [short.get(name, name) + _memory(memory) for name, memory in names]
-        return ", ".join(named[:NAMED]) + f" (+{len(named) - NAMED})" if len(named) > NAMED else or_text(named)
+        return or_text(named if len(named) <= NAMED else [named[0], f"{len(named) - 1} more"])
     if any(each.why != "failed" for each in advice.open):
         return "undecided"
     return table.baseline + _memory(advice.memory)
@@ -110,10 +111,10 @@ def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
     for (build, gil_build), found in costs.items():
-        yield f"CPU time of one thread on {build}, against {gil_build}: {_cost_text(found)}"
+        yield f"CPU time of serial on {build}, against {gil_build}: {_cost_text(found)}"
     fastest = fastest_of_builds(steady)
     for (build, gil_build), found in fastest.items():
-        yield f"fastest of {build} against that of {gil_build}: {_gain_text(found)}"
+        yield f"fastest model of {build} against that of {gil_build}: {_gain_text(found)}"
     yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
     yield from ceiling_lines(steady, run)
     if failed := list(failures(tables)):
@@ -132,7 +133,9 @@ def _cost_text(found: Mapping[str, Comparison]) -> str:
 
 
 def _gain_text(found: Mapping[str, Comparison]) -> str:
-    """Return "1.80x for primes; no difference beyond 3 % for sha256_64k; undecided for http_fetch"."""
+    """Return "1.80x for primes; within 3 % for sha256_64k; undecided for http_fetch", or "undecided for all"."""
+    if len(found) > 1 and all(each.verdict() is SpeedVerdict.CANNOT_TELL for each in found.values()):
+        return "undecided for all"
     return _by_verdict(found, dict.fromkeys((SpeedVerdict.FASTER, SpeedVerdict.SLOWER), ""),
                        lambda each: f"{each.ratio:.2f}x", lambda _: "")
 
@@ -142,7 +145,7 @@ def _by_verdict(
     size: Callable[[Comparison], str], limits: Callable[[Comparison], str],
 ) -> str:
     """Return comparisons by their verdict: those that differ with their size, open ones with what is possible."""
-    heads = {**differing, SpeedVerdict.SAME: f"no difference beyond {MARGIN * 100:g} % for ",
+    heads = {**differing, SpeedVerdict.SAME: f"within {MARGIN * 100:g} % for ",
              SpeedVerdict.CANNOT_TELL: "undecided for "}
     texts: dict[SpeedVerdict, list[str]] = {}
     for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):

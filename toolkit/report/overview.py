@@ -185,14 +185,13 @@ def signs_text(table: Table, tables: Sequence[WorkloadTable]) -> str:
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
     parts = [
-        ("*: may be the fastest on its build", any(gain.best for gain in gains)),
+        ("*: the fastest or not told apart from it", any(gain.best for gain in gains)),
         (_none_text(gains), "none" in forms),
         ("?: may gain or not", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %",
          "spread" in forms and not all(gain.bare for gain in gains)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("starved: other programs used the cores that it needed", "starved" in words),
-        ("-: not measured", "-" in words),
         (control := control_text(tables), bool(control)),
     ]
     return "; ".join(text for text, there in parts if there)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 NOT_KNOWN = "not known"
-WITHOUT_PGO = "these builds lack the PGO of released ones; with it: `gilscope builds install --optimize`"
+WITHOUT_PGO = "these builds lack PGO, so released ones are faster: `gilscope builds install --optimize`"
 RANDOM = "random"   # PYTHONHASHSEED is not set: every process draws its own
 _JIT = {"no": "no JIT", "off": "JIT built in, but off", "on": "JIT on"}
 

@@ -202,10 +202,10 @@ def test_footnotes_and_warnings_of_a_host_stand_in_the_report_over_hosts():
     assert not any(slow in text for (_, _, host), texts in said.items() if host == "host-4" for text in texts)
     text = terminal.render(document, width=200)
     assert "host-1: cells with a clear answer got fewer rounds than open ones: 4 to 8" in text
-    assert "WARNING: these builds lack the PGO" in text
+    assert "WARNING: these builds lack PGO" in text
     notes = hosts_values("night", hosts)["notes"]
     assert any(each.startswith("host-1: cells with a clear answer") for each in notes)
-    assert any(each.startswith("these builds lack the PGO") for each in notes)
+    assert any(each.startswith("these builds lack PGO") for each in notes)
 
 
 def flagged(run, cells):
