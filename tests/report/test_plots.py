@@ -210,11 +210,16 @@ def boxes_of(figure):
 
 
 @NEEDS
-def test_labels_of_lines_close_together_lie_apart():
-    rules = tuple(Rule(1 + i / 50, f"line {i}", "y") for i in range(4))
+def test_reference_lines_are_in_the_legend_and_differ():
+    rules = tuple(Rule(1 + i / 50, f"line {i}", "y") for i in range(3))
     figure = FIGURES["lines"]()
-    _, boxes = boxes_of(replace(figure, panels=(replace(figure.panels[0], rules=rules),)))
-    assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if overlap(one, other)] == []
+    sheet, _ = boxes_of(replace(figure, panels=(replace(figure.panels[0], rules=rules),)))
+    handles = {text.get_text(): line for text, line in zip(
+        sheet.figure.legends[0].get_texts(), sheet.figure.legends[0].get_lines(), strict=True)}
+    drawn = {line.get_ydata()[0]: line for line in sheet.axes[0].get_lines()}
+    for rule in rules:
+        assert drawn[rule.value]._dash_pattern == handles[rule.label]._dash_pattern
+    assert len({str(handles[rule.label]._dash_pattern) for rule in rules}) == 3
 
 
 @NEEDS

@@ -70,7 +70,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A reference line across a panel, at `value` of the axis named: "x" makes it upright, "y" level."""
+    """A reference line across a panel, at `value` of the axis named: "x" makes it upright, "y" level.
+
+    The legend has its label.
+    """
 
     value: float
     label: str
@@ -254,7 +257,9 @@ class TimelineFigure(FigureNotes):
             raise ValueError(f"states that the figure does not list: {', '.join(sorted(unknown))}")
 
 
-Figure = LineFigure | CategoryFigure | HistogramFigure | HeatFigure | TimelineFigure
+RuledPanel = LinePanel | CategoryPanel | HistogramPanel
+RuledFigure = LineFigure | CategoryFigure | HistogramFigure
+Figure = RuledFigure | HeatFigure | TimelineFigure
 
 
 def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: float | None = None) -> Axis:

@@ -9,6 +9,7 @@ from matplotlib.patches import Patch
 
 from gilscope.toolkit.report.figures.plots.frame import (
     PlotScale,
+    add_rules,
     fit_categories,
     heights,
     say_empty,
@@ -17,8 +18,7 @@ from gilscope.toolkit.report.figures.plots.frame import (
 )
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.marks import add_cross, handle, mark_style
-from gilscope.toolkit.report.figures.plots.palette import GRID, TEXT, SeriesStyle, series_styles
-from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
+from gilscope.toolkit.report.figures.plots.palette import GRID, TEXT, SeriesStyle, rule_styles, series_styles
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 from gilscope.toolkit.report.figures.plots.style import WIDTH
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
@@ -42,15 +42,16 @@ def compose(figure: CategoryFigure) -> Sheet:
     height = row_height(len(figure.panels), columns)
     y = PlotScale.over(figure.y, heights(figure.panels), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
-    head_room(sheet, [panel.rules for panel in figure.panels], y)
     known = series_styles(series for panel in figure.panels for series in panel.series)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, y)
         sheet.axes[index].set_xlabel(figure.x_title if sheet.is_bottom(index) else "")
         set_title(sheet, index, panel.title)
+    add_rules(sheet, figure.panels)
     if sheet.columns > 1:
         sheet.on_fit(lambda: _even(sheet))
-    sheet.legend([(each.name, _handle(each, known, dots=figure.y.log)) for each in entries(figure)])
+    rules = rule_styles(figure.panels)
+    sheet.legend([(each.name, _handle(each, known, rules, dots=figure.y.log)) for each in entries(figure)])
     sheet.arrange()
     return sheet
 
@@ -78,9 +79,8 @@ def _panel(sheet: Sheet, index: int, panel: CategoryPanel, known: Mapping[str, S
             _value(sheet, axes, each, known[each.name], y, (number, (nth - (len(group) - 1) / 2) * width, width))
     if y.axis.log:
         for edge in range(1, len(panel.categories)):
-            axes.axvline(edge - 0.5, color=GRID, linewidth=0.7, zorder=0.5, gid="rule")
+            axes.axvline(edge - 0.5, color=GRID, linewidth=0.7, zorder=0.5)
     fit_categories(sheet, axes, panel.categories)
-    add_rules(sheet, index, [rule for rule in panel.rules if rule.axis == "y"])
 
 
 def _even(sheet: Sheet) -> None:
@@ -116,10 +116,12 @@ def _value(
                   marker="_", markersize=6, markeredgewidth=1.1, zorder=3)
 
 
-def _handle(entry: LegendEntry, known: Mapping[str, SeriesStyle], *, dots: bool) -> Any:
+def _handle(
+    entry: LegendEntry, known: Mapping[str, SeriesStyle], rules: Mapping[str, dict[str, Any]], *, dots: bool,
+) -> Any:
     if entry.mark == "series" and not dots:
         return Patch(**_bar_style(known[entry.name]))
-    return handle(entry, known, lambda look: {"linestyle": "none", **mark_style(look, DOT)})
+    return handle(entry, known, rules, lambda look: {"linestyle": "none", **mark_style(look, DOT)})
 
 
 def _bar_style(look: SeriesStyle) -> dict[str, Any]:

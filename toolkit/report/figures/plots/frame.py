@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from gilscope.toolkit.report.figures.plots.palette import FAINT
+from gilscope.toolkit.report.figures.plots.palette import FAINT, rule_styles
 from gilscope.toolkit.report.figures.plots.style import AXIS, LEGEND, PANEL, TICK, points
 from gilscope.toolkit.report.figures.plots.ticks import is_power_of_ten, limits, marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.report.figures.figure import Axis, CategoryPanel, LinePanel
+    from gilscope.toolkit.report.figures.figure import Axis, CategoryPanel, LinePanel, RuledPanel
     from gilscope.toolkit.report.figures.plots.sheet import Sheet
 
 MOST_SUBDIVIDED = 1e5   # a logarithmic axis over more than that gets no marks between its powers of ten
@@ -70,6 +70,15 @@ def say_empty(axes: Any) -> None:
     """Write "no values" into an empty panel: without it, the frame looks like a bug."""
     axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=FAINT,
               fontsize=points(LEGEND))
+
+
+def add_rules(sheet: Sheet, panels: Sequence[RuledPanel]) -> None:
+    """Draw the reference lines of each panel, which the legend explains."""
+    styles = rule_styles(panels)
+    for axes, panel in zip(sheet.axes, panels, strict=True):
+        for rule in panel.rules:
+            draw = axes.axvline if rule.axis == "x" else axes.axhline
+            draw(rule.value, **styles[rule.label])
 
 
 def thin_marks(sheet: Sheet, axes: Any) -> None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.figures.plots.frame import PlotScale, room_for_marks, say_empty, set_title, thin_marks
-from gilscope.toolkit.report.figures.plots.palette import SHADES, model_style
-from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
+from matplotlib.lines import Line2D
+
+from gilscope.toolkit.report.figures.plots.frame import (
+    PlotScale,
+    add_rules,
+    room_for_marks,
+    say_empty,
+    set_title,
+    thin_marks,
+)
+from gilscope.toolkit.report.figures.plots.palette import SHADES, model_style, rule_styles
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 
 if TYPE_CHECKING:
@@ -24,9 +32,10 @@ def compose(figure: HistogramFigure) -> Sheet:
     height = row_height(len(figure.panels), columns)
     y = PlotScale.over(figure.y, counts, count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
-    head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, x, y)
+    add_rules(sheet, figure.panels)
+    sheet.legend([(label, Line2D([], [], **style)) for label, style in rule_styles(figure.panels).items()])
     sheet.arrange()
     return sheet
 
@@ -43,7 +52,6 @@ def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: PlotScale, y: Plo
     set_title(sheet, index, panel.title)
     if sheet.is_bottom(index):
         thin_marks(sheet, axes)
-    add_rules(sheet, index, panel.rules)
 
 
 def _edges(figure: HistogramFigure) -> Iterator[float]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure, TimelineFigure
-from gilscope.toolkit.report.figures.plots.palette import series_styles
+from gilscope.toolkit.report.figures.figure import CategoryFigure, HistogramFigure, LineFigure, TimelineFigure
+from gilscope.toolkit.report.figures.plots.palette import rule_styles, series_styles
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.report.figures.figure import Figure, RuledFigure, Series
 
 MOST_WHISKERS = 14   # a line with more values shows its intervals as a band
 
@@ -21,7 +21,8 @@ MOST_WHISKERS = 14   # a line with more values shows its intervals as a band
 class LegendEntry:
     """A mark and its meaning."""
 
-    mark: Literal["series", "crosses", "whiskers", "band", "cross", "state", "moment"]   # crosses: of a series alone
+    # "crosses": of a series alone.
+    mark: Literal["series", "crosses", "whiskers", "band", "cross", "rule", "state", "moment"]
     name: str
 
 
@@ -29,7 +30,9 @@ def entries(figure: Figure) -> list[LegendEntry]:
     """Return the entries of the legend in their order; empty if nothing needs an explanation."""
     match figure:
         case LineFigure() | CategoryFigure():
-            return list(_of_series(figure))
+            return [*_of_series(figure), *_of_rules(figure)]
+        case HistogramFigure():
+            return _of_rules(figure)
         case TimelineFigure():
             lanes = [lane for panel in figure.panels for lane in panel.lanes]
             used = {state for lane in lanes for _, _, state in lane.spans}
@@ -38,6 +41,10 @@ def entries(figure: Figure) -> list[LegendEntry]:
                     *(LegendEntry("moment", what) for what in moments)]
         case _:
             return []
+
+
+def _of_rules(figure: RuledFigure) -> list[LegendEntry]:
+    return [LegendEntry("rule", label) for label in rule_styles(figure.panels)]
 
 
 def _of_series(figure: LineFigure | CategoryFigure) -> Iterator[LegendEntry]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.figures.plots.frame import (
     PlotScale,
+    add_rules,
     heights,
     room_for_marks,
     say_empty,
@@ -15,8 +16,7 @@ from gilscope.toolkit.report.figures.plots.frame import (
 )
 from gilscope.toolkit.report.figures.plots.legend_entries import entries, has_band
 from gilscope.toolkit.report.figures.plots.marks import BAND, add_cross, handle, mark_style
-from gilscope.toolkit.report.figures.plots.palette import SeriesStyle, series_styles
-from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
+from gilscope.toolkit.report.figures.plots.palette import SeriesStyle, rule_styles, series_styles
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
@@ -35,10 +35,11 @@ def compose(figure: LineFigure) -> Sheet:
     y = PlotScale.over(figure.y, heights(figure.panels), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     known = series_styles(series for panel in figure.panels for series in panel.series)
-    head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, x, y)
-    sheet.legend([(each.name, handle(each, known, line_style)) for each in entries(figure)])
+    add_rules(sheet, figure.panels)
+    sheet.legend([(each.name, handle(each, known, rule_styles(figure.panels), line_style))
+                  for each in entries(figure)])
     sheet.arrange()
     return sheet
 
@@ -62,7 +63,6 @@ def _panel(
     set_title(sheet, index, panel.title)
     if sheet.is_bottom(index):
         thin_marks(sheet, axes)
-    add_rules(sheet, index, panel.rules)
 
 
 def _line(axes: Any, series: Series, look: SeriesStyle, y: PlotScale) -> None:

@@ -35,11 +35,16 @@ def mark_style(look: SeriesStyle, size: float) -> dict[str, Any]:
     }
 
 
-def handle(entry: LegendEntry, known: Mapping[str, SeriesStyle], style: Callable[[SeriesStyle], dict[str, Any]]) -> Any:
+def handle(
+    entry: LegendEntry, known: Mapping[str, SeriesStyle], rules: Mapping[str, dict[str, Any]],
+    style: Callable[[SeriesStyle], dict[str, Any]],
+) -> Any:
     """Return the symbol of an entry in the legend of lines or dots; `style` gives the settings of a series."""
     match entry.mark:
         case "series":
             return Line2D([], [], **style(known[entry.name]))
+        case "rule":
+            return Line2D([], [], **rules[entry.name])
         case "crosses":
             return Line2D([], [], **CROSS, color=known[entry.name].colour)
         case "whiskers":

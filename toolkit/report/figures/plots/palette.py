@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gilscope.runners.base import Dash
-    from gilscope.toolkit.report.figures.figure import Series
+    from gilscope.toolkit.report.figures.figure import RuledPanel, Series
 
 HISTORY = "#666666"
 TEXT, FAINT, FRAME, GRID = "#222222", "#555555", "#888888", "#E4E4E4"
@@ -94,6 +94,13 @@ def nth_style(index: int) -> SeriesStyle:
     dashes = list(DASHES.values())
     return SeriesStyle(SHADES[index % len(SHADES)], SHADE_MARKERS[index % len(SHADE_MARKERS)],
                        dashes[index % len(dashes)], SHADE_HATCHES[index % len(SHADE_HATCHES)])
+
+
+def rule_styles(panels: Iterable[RuledPanel]) -> dict[str, dict[str, Any]]:
+    """Return matplotlib's settings of each reference line in the panels, by its label; no two have the same dashes."""
+    labels = dict.fromkeys(rule.label for panel in panels for rule in panel.rules)
+    return {label: {"color": FAINT, "linewidth": 1.1, "linestyle": (0, (4, 2) + (1, 2) * place), "zorder": 1.5}
+            for place, label in enumerate(labels)}
 
 
 def luminance(colour: str) -> float:
