@@ -92,13 +92,13 @@ def look(run: Run) -> Look:
         for row in table.rows:
             for each in row.results:
                 if each.speedup is not None:
-                    said.gains[each.cell] = (each.speedup.ratio, each.speedup.significance() == "faster")
+                    said.gains[each.cell] = (each.speedup.ratio, each.speedup.verdict() == "faster")
         for advice in table.advice:
             if advice.best:   # with too few rounds none is named
                 said.best[table.workload, advice.build] = frozenset(cell.runner for cell in advice.best)
     for clock in CLOCKS:
         seen = [ratios.compare(cell, twin, clock) for cell, twin in index.aa_pairs()]
-        said.twins[clock] = [(each.significance() in {"faster", "slower"}, each.lo <= 1 <= each.hi)
+        said.twins[clock] = [(each.differs, each.lo <= 1 <= each.hi)
                              for each in seen if each is not None]
     said.others = [each.evidence.others_cores or 0.0 for one in run.measurements for each in one.observations]
     return said

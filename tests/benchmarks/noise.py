@@ -223,7 +223,7 @@ def report(run: Run, window: int, *, more: float) -> None:
             floors = ratios.floors(group_of(base))
             errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
             held += [holds(ratios, pair, clock, more) for pair in itertools.combinations(truths(more), 2)]
-            verdicts = {name: ratios.compare(base, arm(name), clock).significance() for name in ("null", "more")}
+            verdicts = {name: ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more")}
             false += verdicts["null"] in {"faster", "slower"}
             found += verdicts["more"] == "slower"
         whole = Ratios(Index(run), comparisons=1).compare(base, arm("more"), clock)

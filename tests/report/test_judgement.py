@@ -91,5 +91,5 @@ def test_sum_of_it_has_every_cell_once():
 def test_gate_judges_no_two_runs_however_far_they_are_apart():
     apart = replace(compared(0.5, 0.49, 0.51, floor=None), paired=False)
     assert gate([contrast(apart)], 0.05).judged == 0
-    assert (apart.verdict(), apart.significance(), unjudged(apart)) == ("cannot tell", "unknown", Unjudged.TWO_RUNS)
+    assert (apart.verdict(), apart.judgeable, unjudged(apart)) == ("cannot tell", False, Unjudged.TWO_RUNS)
     assert apart.printed == (0.49, 0.51)   # there is an interval, though it decides nothing

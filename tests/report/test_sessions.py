@@ -78,9 +78,10 @@ def test_interval_of_three_sessions_holds_how_they_differ():
 
 def test_verdict_of_three_sessions_tells_less_than_that_of_one():
     shift = (0.9, 1.0, 1.1)
-    assert speedup(make(1)).significance() == "faster"
-    assert speedup(make(3)).significance() == "faster"
-    assert speedup(make(3, (0.7, 1.0, 1.5))).significance() == "not significant"   # another hour may differ
+    assert speedup(make(1)).verdict() == "faster"
+    assert speedup(make(3)).verdict() == "faster"
+    apart = speedup(make(3, (0.7, 1.0, 1.5)))
+    assert (apart.judgeable, apart.differs) == (True, False)   # another hour may differ
     assert speedup(make(3, shift)).ratio == pytest.approx(1.8, rel=0.02)
 
 
@@ -123,7 +124,7 @@ def test_models_with_as_many_workers_share_the_shift():
     """Which of two models is faster does not depend on what slows both."""
     ratios = Ratios(Index(make(3, (0.8, 1.0, 1.25))))
     seen = ratios.compare(cell("subinterpreters", 2), cell("free-threaded", 2))
-    assert seen.significance() == "faster"
+    assert seen.verdict() == "faster"
     assert ratios.best([cell(), *(cell(runner, 2) for runner in MODELS)])[0] == cell("free-threaded", 2)
     assert cell("subinterpreters", 2) not in ratios.best([cell(runner, 2) for runner in MODELS])
 
@@ -148,15 +149,15 @@ def test_ratio_of_each_session():
 
 
 @pytest.mark.parametrize(("sessions", "rounds", "found"), [
-    (3, 8, (2, "unknown")), (3, 4, (1, "unknown")), (4, 9, (3, "faster")), (2, 6, (1, "faster")),
+    (3, 8, (2, "cannot tell")), (3, 4, (1, "cannot tell")), (4, 9, (3, "faster")), (2, 6, (1, "faster")),
 ])
 def test_two_of_several_sessions_tell_nothing_and_three_do(sessions, rounds, found):
     run = without_rounds(make(sessions), GONE, rounds)
     seen = speedup(run)
-    assert (seen.sessions, seen.significance()) == found
-    assert (unjudged(seen) is Unjudged.ROUNDS) is (found[1] == "unknown")
+    assert (seen.sessions, seen.verdict()) == found
+    assert (unjudged(seen) is Unjudged.ROUNDS) is (found[1] == "cannot tell")
     few = "fewer than 3 sessions: nothing can be called faster or slower"
-    assert (few in {note.text for note in seen.notes}) is (found[1] == "unknown")
+    assert (few in {note.text for note in seen.notes}) is (found[1] == "cannot tell")
 
 
 def test_set_of_the_fastest_keeps_a_cell_of_two_sessions():
@@ -306,11 +307,11 @@ def test_sentences_and_build_ratios_say_what_lacks_a_session():
     said = run_values(without_rounds(make(4), cell("free-threaded", 2), 9))["in_short"]
     own = r"primes \(CPU work\) on 3.14: free-threaded, 1.90x \[[^]]+\] \(3 of 4 sessions\), in 25 MiB"
     assert re.match(own, said[0])
-    (fastest,) = (line for line in said if line.startswith("The fastest of"))
-    assert "primes no difference beyond 3 % (3 of 4 sessions); sha no difference beyond 3 %." in fastest
+    (fastest,) = (line for line in said if line.startswith("fastest model of"))
+    assert fastest.endswith("within 3 % for primes (3 of 4 sessions), sha")
     assert " ".join(said).count("3 of 4 sessions") == 2
     serial = without_rounds(make(4), cell(build="3.14t"), 9)
-    assert "primes, 3 of 4 sessions" in " ".join(run_values(serial)["in_short"])
+    assert "primes (3 of 4 sessions)" in " ".join(run_values(serial)["in_short"])
     (row,) = (each for each in run_values(serial)["build_ratios"]
               if (each["model"], each["workload"]) == ("serial", "primes"))
     assert (row["lacking_sessions"], row["ratio"]["sessions"], row["ratio"]["run_sessions"]) == ([lacking], 3, 4)

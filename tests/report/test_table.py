@@ -50,7 +50,7 @@ def test_speed_up_beyond_what_the_workers_allow_has_a_note():
 def test_speedup_is_by_wall_and_efficiency_per_worker():
     result = result_of(two_cells().run(("3.14",)), cell("threads", 2))
     assert result.speedup.ratio == pytest.approx(2.0, rel=0.01)
-    assert result.speedup.significance() == "faster"
+    assert result.speedup.verdict() == "faster"
     assert result.efficiency == pytest.approx(result.speedup.ratio / 2)
 
 
@@ -191,7 +191,7 @@ def test_work_too_short_for_the_cpu_clock_has_no_inflation():
 
 def test_noise_is_known_without_an_arm_measured_twice_but_unchecked():
     result = result_of(two_cells(twin=False).run(("3.14",)), cell("threads", 2))
-    assert result.speedup.significance() == "faster"
+    assert result.speedup.verdict() == "faster"
     (table,) = build_tables(two_cells(twin=False).run(("3.14",)))
     assert any("nothing checks the noise" in note.text for note in table.notes)
 
@@ -202,7 +202,7 @@ def test_few_rounds_allow_no_word(rounds, why):
     for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
         maker.measure(cell(runner, workers), 1.0 / workers)
     seen = result_of(maker.run(("3.14",)), cell("threads", 2)).speedup
-    assert seen.significance() == "unknown"
+    assert not seen.judgeable
     assert why in seen.notes[-1].text
 
 
@@ -383,7 +383,7 @@ def test_builds_are_compared_by_cpu_for_one_worker_and_by_wall_for_more():
     single, wide = contrasts["serial", 1], contrasts["subinterpreters", 2]
     assert (single.clock, wide.clock) == ("cpu", "wall")
     assert 1 / single.comparison.ratio == pytest.approx(1.04, rel=0.005)   # 0.416 / 0.40
-    assert single.comparison.significance() == "slower"
+    assert single.comparison.verdict() == "slower"
 
 
 def test_build_without_the_cell_is_named_with_its_reason():

@@ -93,11 +93,11 @@ def test_costs_that_cannot_be_told_are_rounded_outward():
 
 def test_what_cannot_be_told_says_what_is_possible():
     assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9, 2.2))) == (
-        "undecided, between 0.90x and 2.20x")
+        "undecided, 0.90-2.20x")
     assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.0999, 2.2001))) == (
-        "undecided, between 0.0999x and 2.21x")
+        "undecided, 0.09-2.21x")
     assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9049, 12.31))) == (
-        "undecided, between 0.90x and 12.4x")   # outward, as in tables: the nearest are 0.90 and 12.3
+        "undecided, 0.90-12.31x")   # outward, as in tables
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "too noisy to say"
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "too noisy to say"
     assert undecided_text(comparison(1.4, 0.0, math.inf, floor=None)) == "unknown, since the noise is"
@@ -163,11 +163,12 @@ def test_half_width_as_large_as_its_number_is_no_number(spread, shown):
 @pytest.mark.parametrize(("ratio", "lo", "hi", "text"), [
     (1 / 1.114, 1 / 1.176, 1 / 1.055, "11 % [5, 18]"),        # an interval of 12 points: no decimals
     (1 / 1.05, 1 / 1.055, 1 / 1.045, "5.0 % [4.5, 5.5]"),     # of one point: one
-    (1.25, 1.2, 1.3, "-20 % [-23, -17]"),                     # the sample takes less time
-    (1 / 1.114, 0.0, math.inf, "11 %"),
+    (1.25, 1.2, 1.3, "20 % [17, 23]"),                        # the sample takes less time
 ])
 def test_price_has_as_many_digits_as_its_interval_is_sharp(ratio, lo, hi, text):
-    assert price_text(Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=0.01, rounds=8)) == text
+    seen = Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=0.01, rounds=8)
+    assert price_text(seen, interval=True) == text
+    assert price_text(seen, interval=False) == f"{text.split()[0].split('.')[0]} %"
 
 
 @pytest.mark.parametrize(("counts", "text"), [

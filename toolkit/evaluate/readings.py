@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Cause, Cost, Forced, Missing, ValueRange, known
 from gilscope.toolkit.report.wording import interval_text, ratio_number
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> st
         return ""
     factor = cpu_time_factor(cost, sure=sure)
     # On a busy machine the wide interval must exclude the limit.
-    if factor.value <= LOST_RED or (cost.cpu.significance() != Significance.SLOWER if sure else factor.lo <= LOST_RED):
+    if factor.value <= LOST_RED or (cost.cpu.verdict() != SpeedVerdict.SLOWER if sure else factor.lo <= LOST_RED):
         return ""
     return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
 
@@ -132,7 +132,7 @@ def _bound(gain: Gain) -> Gained | Missing:
 def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
     """Return the fastest number of threads with a conclusive comparison."""
     sure = {threads: each for threads, each in (known(measured) or {}).items()
-            if each.significance() != Significance.UNKNOWN}
+            if each.judgeable}
     return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
 
 
@@ -148,8 +148,7 @@ def forced_speed(forced: Forced | Missing | None) -> str:
     measured = known(seen.measured) if seen else None
     # That no difference is significant counts only if a worthwhile gain is excluded.
     telling = {threads: each for threads, each in (measured or {}).items()
-            if each.significance() in {Significance.FASTER, Significance.SLOWER}
-            or (each.significance() == Significance.NONE and each.hi < WORTHWHILE_GAIN)}
+            if each.differs or (each.judgeable and each.hi < WORTHWHILE_GAIN)}
     if seen is None or not telling or not is_quiet(seen.machine):
         return ""
     threads, best = max(telling.items(), key=lambda item: item[1].ratio)

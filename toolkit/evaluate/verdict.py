@@ -26,7 +26,7 @@ from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
 from gilscope.toolkit.own_files import is_test
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
               *(subinterpreters_on(each.build.label) for each in found.interpreters))
     for target in models:
         for fact in found.facts if target in ready else ():
-            if fact.target == target and fact.value and fact.value.significance() == Significance.FASTER:
+            if fact.target == target and fact.value and fact.value.verdict() == SpeedVerdict.FASTER:
                 yield f"{target}: {as_fast_as(fact.value, 'threads there')}"
 
 

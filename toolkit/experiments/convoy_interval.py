@@ -34,7 +34,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, seconds_axis
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
@@ -168,12 +167,11 @@ def _with_gil(rose: list[float]) -> str:
 
 def _without_gil(found: Comparison | None) -> str:
     """Return what the interval does where no thread waits for the GIL, as surely as the numbers show it."""
-    kind = Significance.UNKNOWN if found is None else found.significance()
-    if kind in {Significance.FASTER, Significance.SLOWER}:
-        more = "more" if kind == Significance.FASTER else "fewer"
-        return f"{more} requests, though there is no GIL to wait for; something other than the interval is the cause."
-    if kind == Significance.UNKNOWN:
+    if found is None or not found.judgeable:
         return "there is no GIL to wait for; this run is too short to say whether the two differ."
+    if found.differs:
+        more = "more" if found.ratio > 1 else "fewer"
+        return f"{more} requests, though there is no GIL to wait for; something other than the interval is the cause."
     return "no thread waits for a GIL, and no difference beyond the noise is shown."
 
 

@@ -24,7 +24,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, seconds_axis
 from gilscope.toolkit.report.wording import interval_text, ratio_number
-from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
@@ -117,21 +116,21 @@ class SwitchIntervalExperiment(Experiment):
             return results.compare(serial, arm.find(results, most, **parameters))
 
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
-        if usual is None or short is None or Significance.UNKNOWN in {usual.significance(), short.significance()}:
+        if usual is None or short is None or not (usual.judgeable and short.judgeable):
             return
         times = (f"{build.label}: {most} threads take {_as_long(usual)} at 5 ms and {_as_long(short)} at 1 µs as the "
                  "same work without threads")
         if build.free_threaded:
             cells = (arm.find(results, most, interval=each) for each in (DEFAULT_INTERVAL, SHORTEST))
             between = results.compare(*cells)
-            differs = between is not None and between.significance() in {Significance.FASTER, Significance.SLOWER}
+            differs = between is not None and between.differs
             yield f"{times}: no thread waits for a GIL here, so none requests it after an interval" + (
                 "; something else makes the two differ." if differs else ".")
             return
         then = THEN[SHORTEST][most] / THEN[SHORTEST][1]
         yield f"{times}, against {ratio_number(then)} times in 2021: {_holds(short, then / HOLDS)}."
         fine = against_serial(interval=SHORTEST, slack=FINE_SLACK)
-        if fine is not None and fine.significance() != Significance.UNKNOWN:
+        if fine is not None and fine.judgeable:
             yield (f"{build.label}: with timers that end on time, {most} threads take {_as_long(fine)} at 1 µs as the "
                    f"same work without threads{_cause(short, fine)}")
 
@@ -150,7 +149,7 @@ class SwitchIntervalExperiment(Experiment):
 
 def _as_long(speedup: Comparison) -> str:
     """Return the ratio of the tables, inverted: "1.45x [1.28, 1.65] as long"."""
-    decided = speedup.significance() in {Significance.FASTER, Significance.SLOWER}
+    decided = speedup.differs
     return f"{interval_text(speedup.inverted())}{'' if decided else ', undecided,'} as long"
 
 

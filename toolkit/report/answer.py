@@ -12,28 +12,24 @@ from gilscope.toolkit.report.advice_sentences import MIB, advice_lines, dispatch
 from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.document import Column, Document, Entry, GainValue, Lines, Section, Table
 from gilscope.toolkit.report.overview import (
+    build_lines,
     ceiling_lines,
-    costs_of_builds,
     failures,
-    fastest_of_builds,
     gains_table,
     measured_workers,
     signs_text,
     title_of,
-    undecided_of,
 )
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.wording import first_text, limits_text, or_text
-from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.report.wording import first_text, or_text
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import Advice, MetricValue, WorkloadTable
-    from gilscope.toolkit.stats.verdict import Comparison
 
 PROCESSES = "processes-"
 NAMED = 2   # so many models that are equally good are named, of more the preferred one; the star is at all of them
@@ -109,51 +105,14 @@ def _memory(found: MetricValue | None) -> str:
 def _closing(run: Run, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     """Yield what free-threading costs one thread, what failed, what is open, and the gravest caution."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
-    costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
-    for (build, gil_build), found in costs.items():
-        yield f"CPU time of serial on {build}, against {gil_build}: {_cost_text(found)}"
-    fastest = fastest_of_builds(steady)
-    for (build, gil_build), found in fastest.items():
-        yield f"fastest model of {build} against that of {gil_build}: {_gain_text(found)}"
+    lines, undecided = build_lines(steady, run, intervals=False)
+    yield from lines
     yield from dict.fromkeys(text for table in steady for advice in table.advice for text in dispatch_texts(advice))
     yield from ceiling_lines(steady, run)
     if failed := list(failures(tables)):
         yield f"failed: {first_text(failed)}"
-    yield from islice(next_steps(tables, run, undecided_of((*costs.values(), *fastest.values()))), 1)
+    yield from islice(next_steps(tables, run, undecided), 1)
     if steady:
         yield f"intervals, times and reasons: `gilscope report {run.label} --full`"
     if warnings := cautions(run):
         yield f"careful: {first_text(warnings)}"
-
-
-def _cost_text(found: Mapping[str, Comparison]) -> str:
-    """Return "more by 16 % for primes, 15 % for http_fetch; none beyond 3 % for sha256_64k; undecided for ..."."""
-    return _by_verdict(found, {SpeedVerdict.SLOWER: "more by ", SpeedVerdict.FASTER: "less by "},
-                       lambda each: f"{abs(1 / each.ratio - 1) * 100:.0f} %", limits_text)
-
-
-def _gain_text(found: Mapping[str, Comparison]) -> str:
-    """Return "1.80x for primes; within 3 % for sha256_64k; undecided for http_fetch", or "undecided for all"."""
-    if len(found) > 1 and all(each.verdict() is SpeedVerdict.CANNOT_TELL for each in found.values()):
-        return "undecided for all"
-    return _by_verdict(found, dict.fromkeys((SpeedVerdict.FASTER, SpeedVerdict.SLOWER), ""),
-                       lambda each: f"{each.ratio:.2f}x", lambda _: "")
-
-
-def _by_verdict(
-    found: Mapping[str, Comparison], differing: Mapping[SpeedVerdict, str],
-    size: Callable[[Comparison], str], limits: Callable[[Comparison], str],
-) -> str:
-    """Return comparisons by their verdict: those that differ with their size, open ones with what is possible."""
-    heads = {**differing, SpeedVerdict.SAME: f"within {MARGIN * 100:g} % for ",
-             SpeedVerdict.CANNOT_TELL: "undecided for "}
-    texts: dict[SpeedVerdict, list[str]] = {}
-    for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
-        verdict = comparison.verdict()
-        words = name
-        if verdict in differing:
-            words = f"{size(comparison)} for {name}"
-        elif verdict is SpeedVerdict.CANNOT_TELL and (possible := limits(comparison)):
-            words = f"{name} ({possible})"
-        texts.setdefault(verdict, []).append(words)
-    return "; ".join(head + ", ".join(texts[verdict]) for verdict, head in heads.items() if verdict in texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
@@ -14,20 +15,19 @@ from gilscope.toolkit.report.wording import (
     beside,
     gain_form,
     interval_text,
-    lacking_text,
     limits_text,
-    no_answer_text,
     price_text,
-    undecided_text,
+    range_of,
+    ratio_number,
 )
 from gilscope.toolkit.stats.sessions import FEWEST
-from gilscope.toolkit.stats.verdict import MARGIN, Significance, SpeedVerdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_seconds, list_text
 
 FAILURES = 3   # shown; the tables have all of them
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
@@ -152,12 +152,10 @@ def _absent(result: CellResult) -> Entry:
 def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     """Yield the meaning of each sign that occurs in the table, and what its error probabilities cover."""
     gains = _gains(table)
-    sets = [gain for gain in gains if gain.best]
-    open_members = any(gain.comparison.significance() != Significance.FASTER for gain in sets)
-    named = ' ("In short" names those of * that are faster than the baseline)' if open_members else ""
-    yield f"{signs_text(table, tables)}{named}."
+    yield f"{signs_text(table, tables)}."
     if gains:
-        lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
+        stars = any(gain.best for gain in gains)
+        lacking = "; 5 % for each set of * that it lacks the fastest measured model" if stars else ""
         sessions = max(gain.comparison.sessions for gain in gains)
         which = "this session" if sessions == 1 else f"these {sessions} sessions"
         about = f" about {which}" if sessions < FEWEST else ""
@@ -208,19 +206,33 @@ def _none_text(gains: Iterable[GainValue]) -> str:
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     """Yield how free-threaded builds compare with those with a GIL, and what to do for clearer answers."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
-    costs = costs_of_builds(steady, {build.label for build in run.builds if build.free_threaded})
-    fastest = fastest_of_builds(steady)
-    for (build, gil_build), found in costs.items():
-        text = _cost_text(found, named=_several(tables))
-        yield f"Cost of this build of {build} against this build of {gil_build} (CPU time of one thread): {text}."
-    for (build, gil_build), found in fastest.items():
-        text = _fastest_text(found, named=_several(tables))
-        yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {text}."
+    lines, undecided = build_lines(steady, run, intervals=True)
+    yield from lines
     yield from ceiling_lines(steady, run)
-    yield from next_steps(tables, run, undecided_of((*costs.values(), *fastest.values())))
+    yield from next_steps(tables, run, undecided)
 
 
-def costs_of_builds(
+def build_lines(
+    tables: Sequence[WorkloadTable], run: Run, *, intervals: bool,
+) -> tuple[list[str], list[Comparison]]:
+    """Return how free-threaded builds compare with those with a GIL, in sentences, and the undecided comparisons.
+
+    Args:
+        tables: Those of steady work.
+        run: The run.
+        intervals: Whether each difference has its interval.
+    """
+    costs = _costs_of_builds(tables, {build.label for build in run.builds if build.free_threaded})
+    fastest = _fastest_of_builds(tables)
+    lines = [f"CPU time of {tables[0].baseline} on {build}, against {gil_build}: "
+             f"{_cost_text(found, intervals=intervals)}" for (build, gil_build), found in costs.items()]
+    lines += [f"fastest model of {build} against that of {gil_build}: {_gain_text(found, intervals=intervals)}"
+              for (build, gil_build), found in fastest.items()]
+    return lines, [each for found in (*costs.values(), *fastest.values()) for each in found.values()
+                   if each.verdict() == SpeedVerdict.CANNOT_TELL]
+
+
+def _costs_of_builds(
     tables: Iterable[WorkloadTable], free: Container[str],
 ) -> dict[tuple[str, str], dict[str, Comparison]]:
     """Compare one thread without and with the GIL, by builds and workload, at the longest tasks."""
@@ -234,18 +246,13 @@ def costs_of_builds(
     return pairs
 
 
-def fastest_of_builds(tables: Iterable[WorkloadTable]) -> dict[tuple[str, str], dict[str, Comparison]]:
+def _fastest_of_builds(tables: Iterable[WorkloadTable]) -> dict[tuple[str, str], dict[str, Comparison]]:
     """Compare the fastest models without and with the GIL, by builds and by workload with its length of tasks."""
     pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
     for table in tables:
         for each in table.fastest_of_builds:
             pairs.setdefault((each.free.build, each.gil.build), {})[title_of(table)] = each.comparison
     return pairs
-
-
-def undecided_of(groups: Iterable[Mapping[str, Comparison]]) -> list[Comparison]:
-    """Return the comparisons that have no verdict."""
-    return [each for found in groups for each in found.values() if each.verdict() == SpeedVerdict.CANNOT_TELL]
 
 
 def ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
@@ -265,49 +272,36 @@ def ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
            f"which share no objects: `{shlex.join(words)}` finds out which object or lock is in the way.")
 
 
-def _several(tables: Iterable[WorkloadTable]) -> bool:
-    return len({table.workload for table in tables}) > 1
+def _cost_text(found: Mapping[str, Comparison], *, intervals: bool) -> str:
+    """Return "more by 16 % for primes, 15 % for http_fetch; within 3 % for a; undecided for ..."."""
+    return _by_verdict(found, {SpeedVerdict.SLOWER: "more by ", SpeedVerdict.FASTER: "less by "},
+                       partial(price_text, interval=intervals), limits_text)
 
 
-def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
-    """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); undecided for d (-1 to +5 %)"."""
-    by_verdict: dict[str, list[str]] = {}
-    for name, seen in found.items():
-        by_verdict.setdefault(seen.verdict(), []).append(name)
-    about = {name: ", ".join(filter(None, [name if named else "", lacking_text(seen)])) for name, seen in found.items()}
-    bracketed = {name: text and f" ({text})" for name, text in about.items()}
-    parts = []
-    differ = sorted((name for word in ("slower", "faster") for name in by_verdict.get(word, ())),
-                    key=lambda name: -found[name].ratio)
-    if differ:
-        parts.append(", ".join(price_text(found[name]) + bracketed[name] for name in differ))
-    if same := [about[name] for name in by_verdict.get(SpeedVerdict.SAME, ())]:
-        names = f" ({list_text(same)})" if any(same) else ""
-        parts.append(f"none beyond {MARGIN * 100:g} %{names}")
-    limits = {name: limits_text(found[name]) for name in by_verdict.get(SpeedVerdict.CANNOT_TELL, ())}
-    if undecided := [f"for {name} ({text}){beside(found[name])}" if named else text + beside(found[name])
-                     for name, text in limits.items() if text]:
-        parts.append(f"undecided{'' if named else ','} {', '.join(undecided)}")
-    unsaid: dict[str, list[str]] = {}      # cells by the reason
-    for name, text in limits.items():
-        if not text:
-            unsaid.setdefault(no_answer_text(found[name]), []).append(
-                name + beside(found[name]) if named else beside(found[name]))
-    parts += [why + (f" for {list_text(names)}" if named else "".join(names)) for why, names in unsaid.items()]
-    return "; ".join(parts)
+def _gain_text(found: Mapping[str, Comparison], *, intervals: bool) -> str:
+    """Return "1.80x for primes; within 3 % for sha256_64k; undecided for http_fetch", or "undecided for all"."""
+    heads = dict.fromkeys((SpeedVerdict.FASTER, SpeedVerdict.SLOWER), "")
+    if intervals:
+        return _by_verdict(found, heads, interval_text, lambda each: range_of(*each.between))
+    if len(found) > 1 and all(each.verdict() is SpeedVerdict.CANNOT_TELL for each in found.values()):
+        return "undecided for all"
+    return _by_verdict(found, heads, lambda each: f"{ratio_number(each.ratio)}x", lambda _: "")
 
 
-def _fastest_text(found: Mapping[str, Comparison], *, named: bool) -> str:
-    """Return "primes 1.80x [1.71, 1.89]; sha256_64k no difference beyond 3 %"."""
-    texts = []
-    for name, comparison in found.items():
-        match comparison.verdict():
-            case SpeedVerdict.SAME:
-                text = f"no difference beyond {MARGIN * 100:g} %"
-            case SpeedVerdict.CANNOT_TELL:
-                text = undecided_text(comparison)
-            case _:
-                text = interval_text(comparison)
-        prefix = f"{name} " if named or len(found) > 1 else ""
-        texts.append(prefix + text + beside(comparison))
-    return "; ".join(texts)
+def _by_verdict(
+    found: Mapping[str, Comparison], differing: Mapping[SpeedVerdict, str],
+    size: Callable[[Comparison], str], limits: Callable[[Comparison], str],
+) -> str:
+    """Return comparisons by their verdict: those that differ with their size, open ones with what is possible."""
+    heads = {**differing, SpeedVerdict.SAME: f"within {MARGIN * 100:g} % for ",
+             SpeedVerdict.CANNOT_TELL: "undecided for "}
+    texts: dict[SpeedVerdict, list[str]] = {}
+    for name, comparison in sorted(found.items(), key=lambda item: item[1].ratio):
+        verdict = comparison.verdict()
+        words = name + beside(comparison)
+        if verdict in differing:
+            words = f"{size(comparison)} for {words}"
+        elif verdict is SpeedVerdict.CANNOT_TELL and (possible := limits(comparison)):
+            words = f"{words} ({possible})"
+        texts.setdefault(verdict, []).append(words)
+    return "; ".join(head + ", ".join(texts[verdict]) for verdict, head in heads.items() if verdict in texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from math import ceil, floor, inf, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from gilscope.toolkit.report.document import Entry, GainValue, Quantity, RatioForm, RatioValue, Value
@@ -133,12 +133,13 @@ def gain_text(gain: GainValue) -> str:
         case "none":
             return "none"
         case "range":
-            return f"{_range_text(*seen.between)}?{star}{workers}"
+            return f"{range_of(*seen.between)}?{star}{workers}"
         case "spread" if gain.bare:
             return f"{ratio_number(seen.ratio)}x{star}{workers}"
         case "spread" if _half_of(seen) >= 1:   # half an interval as large as its number says nothing
             lo, hi = seen.between
-            end = f"at least {low_end(lo)}x" if seen.ratio > 1 else f"at most {high_end(hi)}x"
+            end = (f"at least {rounded_down(lo, _digits(lo))}x" if seen.ratio > 1
+                   else f"at most {rounded_up(hi, _digits(hi))}x")
             return f"{end}{star}{workers}"
         case "spread":
             return f"{ratio_number(seen.ratio)}x{star} ±{percent(_half_of(seen))}{workers}"
@@ -162,8 +163,8 @@ def _half_of(comparison: Comparison) -> float:
     return comparison.hi / comparison.ratio - 1
 
 
-def _range_text(lo: float, hi: float) -> str:
-    """Return "0.96-1.08x", rounded outward: all inside is possible."""
+def range_of(lo: float, hi: float) -> str:
+    """Return "0.96-1.08x", rounded outward, as all inside is possible; "" if that says nothing."""
     if not _says_something(lo, hi):
         return ""
     digits = 2
@@ -182,44 +183,18 @@ def rounded_up(number: float, digits: int) -> str:
     return f"{ceil(round(number * 10**digits, 6)) / 10**digits:.{digits}f}"
 
 
-def low_end(ratio: float) -> str:
-    """Return the lower end of what is not excluded of a ratio, rounded outward to the digits of `ratio_number`."""
-    return rounded_down(ratio, _digits(ratio))
-
-
-def high_end(ratio: float) -> str:
-    """Return the upper end of it likewise."""
-    return rounded_up(ratio, _digits(ratio))
-
-
-def lacking_text(comparison: Comparison) -> str:
-    """Return "2 of 3 sessions" of a ratio that lacks sessions of its run, "" of others."""
+def beside(comparison: Comparison) -> str:
+    """Return what stands beside a ratio that lacks sessions of its run: " (2 of 3 sessions)"; "" of others."""
     if comparison.sessions >= comparison.run_sessions:
         return ""
-    return f"{comparison.sessions} of {comparison.run_sessions} sessions"
-
-
-def beside(comparison: Comparison) -> str:
-    """Return what a sentence says beside a ratio that lacks sessions of its run: " (2 of 3 sessions)"."""
-    text = lacking_text(comparison)
-    return text and f" ({text})"
-
-
-TOO_NOISY = "too noisy to say"
-NOISE_UNKNOWN = "unknown, since the noise is"
-
-
-def no_answer_text(comparison: Comparison) -> str:
-    """Return why an interval says nothing."""
-    return NOISE_UNKNOWN if comparison.floor is None else TOO_NOISY
+    return f" ({comparison.sessions} of {comparison.run_sessions} sessions)"
 
 
 def undecided_text(comparison: Comparison) -> str:
-    """Return what a comparison without a verdict excludes: "undecided, between 0.90x and 2.20x"."""
-    lo, hi = comparison.between
-    if not _says_something(lo, hi):
-        return no_answer_text(comparison)
-    return f"undecided, between {low_end(lo)}x and {high_end(hi)}x"
+    """Return what a comparison without a verdict does not exclude: "undecided, 0.90-2.20x"; or why that is all."""
+    if possible := range_of(*comparison.between):
+        return f"undecided, {possible}"
+    return "unknown, since the noise is" if comparison.floor is None else "too noisy to say"
 
 
 def limits_text(comparison: Comparison) -> str:
@@ -258,14 +233,13 @@ def cost_interval(comparison: Comparison) -> str:
     return f" [{(1 / hi - 1) * 100:+.1f}, {(1 / lo - 1) * 100:+.1f}]"
 
 
-def price_text(comparison: Comparison) -> str:
-    """Return "11 % [5, 18]": how much more time the sample takes, in as many digits as its interval is sharp."""
-    shares = [(1 / end - 1) * 100 for end in (comparison.ratio, comparison.hi, comparison.lo) if 0 < end < inf]
-    if len(shares) < 3:  # one process on each side has no interval
-        return f"{shares[0]:.0f} %"
-    digits = int(shares[2] - shares[1] < SHARP)
-    cost, least, most = (f"{share:.{digits}f}" for share in shares)
-    return f"{cost} % [{least}, {most}]"
+def price_text(comparison: Comparison, *, interval: bool) -> str:
+    """Return "11 % [5, 18]": how much more, or less, time a sample takes that differs from its baseline."""
+    cost, *ends = (abs(1 / each - 1) * 100 for each in (comparison.ratio, comparison.lo, comparison.hi))
+    if not interval:
+        return f"{cost:.0f} %"
+    digits = int(max(ends) - min(ends) < SHARP)   # as many as the interval is sharp
+    return f"{cost:.{digits}f} % [{min(ends):.{digits}f}, {max(ends):.{digits}f}]"
 
 
 def ratio_number(ratio: float, extra: int = 0) -> str:

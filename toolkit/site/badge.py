@@ -8,7 +8,6 @@ from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.site.pages.newest import places, version_key
-from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
@@ -55,4 +54,4 @@ def _gains(place: WorkloadOnBuild) -> list[tuple[int, float]]:
     """Return the numbers of free threads, each with the ratio that is shown for it."""
     return [(result.cell.workers, result.speedup.ratio) for result in place.results
             if result.cell.runner == FREE and result.speedup is not None and result.absence is None
-            and result.speedup.significance() != Significance.UNKNOWN]
+            and result.speedup.judgeable]

@@ -22,15 +22,6 @@ class SpeedVerdict(StrEnum):
     CANNOT_TELL = "cannot tell"    # it is not
 
 
-class Significance(StrEnum):
-    """The significance of a ratio's difference from 1, without a margin."""
-
-    FASTER = "faster"
-    SLOWER = "slower"
-    NONE = "not significant"
-    UNKNOWN = "unknown"            # too few rounds, or no noise floor
-
-
 class Unjudged(StrEnum):
     """Why a comparison has no verdict."""
 
@@ -71,13 +62,9 @@ class Comparison:
         """
         if not self.paired:
             return self.lo, self.hi
-        match self.significance():
-            case Significance.UNKNOWN:
-                return 0.0, inf
-            case Significance.NONE:
-                return self.between
-            case _:
-                return self.lo, self.hi
+        if not self.judgeable:
+            return 0.0, inf
+        return (self.lo, self.hi) if self.differs else self.between
 
     def inverted(self) -> Comparison:
         """Return the inverse comparison: the time of the sample relative to the baseline."""
@@ -96,14 +83,10 @@ class Comparison:
         """Return True if there are enough rounds for a verdict, and their noise is known."""
         return self.floor is not None and self.has_enough_rounds and self.lo > 0
 
-    def significance(self) -> Significance:
-        """Return the significance of the difference from 1: it is significant if the verdict excludes 1."""
-        if not self.judgeable:
-            return Significance.UNKNOWN
-        lo, hi = self.between
-        if lo <= 1 <= hi:
-            return Significance.NONE
-        return Significance.FASTER if lo > 1 else Significance.SLOWER
+    @property
+    def differs(self) -> bool:
+        """Return True if the verdict is faster or slower: the difference from 1 is significant."""
+        return self.verdict() in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}
 
     def verdict(self, margin: float = MARGIN) -> SpeedVerdict:
         """Return the verdict at a margin, a share such as 0.03, see `verdict_for`."""

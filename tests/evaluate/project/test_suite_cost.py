@@ -56,7 +56,7 @@ def test_cost_is_of_rounds_after_the_first(runs):
     cost, asked, costs = runs()
     assert (cost.by, cost.against, cost.cpu.ratio) == ("tests", "3.14", pytest.approx(2 / 3))
     assert (cost.memory.here / cost.memory.there, cost.memory.here - cost.memory.there) == (1.25, 2**18)
-    assert cost.cpu.significance() == "slower"
+    assert cost.cpu.verdict() == "slower"
     assert len(asked) == 2 * (MOST_ROUNDS + 1)
     assert len(costs.calibration.spins) == MOST_ROUNDS
 

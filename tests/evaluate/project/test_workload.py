@@ -632,7 +632,7 @@ def test_ratios_go_by_the_noise_of_all_cells():
     for other in (calm, wild):
         made = filled(t_1=(ONE, ONE), t_2=(ONE, [each / 2 for each in calm]), g_1=(ONE, other), g_2=(ONE, ONE))
         seen = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
-        assert (seen.significance(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
+        assert (seen.verdict(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
         halves.append(seen.hi - seen.ratio)
     assert halves[1] > 1.5 * halves[0]
 
@@ -770,7 +770,7 @@ def test_rounds_that_slow_parallel_cells_do_not_hide_what_builds_differ_by():
                   t_2=(ONE, walls(1.0, parallel=True)), g_2=(ONE, walls(1.05, parallel=True)))
     found = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
     assert 1.03 < found.lo < found.ratio == pytest.approx(1.05, abs=0.01)
-    assert found.significance() == "faster"
+    assert found.verdict() == "faster"
 
 
 def test_other_models_are_compared_with_threads():

@@ -23,7 +23,7 @@ from gilscope.toolkit.evaluate.sections import (
     cause_of,
     known,
 )
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator
     usual = f"{TAKES[cost.by]} {1 / cost.cpu.ratio:.2f} times the CPU time of {cost.against}"
     text = usual if sure else wide_cost(cost, seen)
     remedy = Remedy.QUIET if may_wait else None
-    if sure and 1 / cost.cpu.ratio > COST_WARN and cost.cpu.significance() == Significance.SLOWER:
+    if sure and 1 / cost.cpu.ratio > COST_WARN and cost.cpu.verdict() == SpeedVerdict.SLOWER:
         red = ", far beyond PEP 779's 15 %" if 1 / cost.cpu.ratio > COST_RED else ""
         effect, code, text = Effect.COSTS, "cost.cpu-time", f"{usual}{red}"
     elif not sure and seen.lo > COST_WARN:

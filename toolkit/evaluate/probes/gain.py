@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterato
     if nothing := _not_worth(gain, sure=sure):
         yield Fact(code="gain.none", target=label, effect=Effect.NO_GAIN, subject="gain", text=nothing)
     for threads, each in (known(gain.measured) or {}).items() if sure else ():
-        if each.significance() == Significance.FASTER:
+        if each.verdict() == SpeedVerdict.FASTER:
             yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
                        text=as_fast_as(each, gain.against, threads))
     parts = [*_parts(gain, sure=sure), *(_import_parts(build.cost) if sure else ())]
@@ -72,7 +72,7 @@ def _not_worth(gain: Gain, *, sure: bool) -> str:
     not wait for the GIL meanwhile.
     """
     measured = (known(gain.measured) or {}) if sure else {}
-    told = [each for each in measured.values() if each.significance() != Significance.UNKNOWN]
+    told = [each for each in measured.values() if each.judgeable]
     if told:
         best = max(told, key=lambda each: each.ratio)
         return f"the workload is {as_fast_as(best, f'on {gain.against}')}" if best.hi < WORTHWHILE_GAIN else ""

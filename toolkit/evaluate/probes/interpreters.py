@@ -29,7 +29,6 @@ from gilscope.toolkit.evaluate.sections import (
     reason_of,
 )
 from gilscope.toolkit.measure.child.refusal import REFUSAL
-from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, few, format_bytes, inflect, list_text
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
 def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
     """Return the comparison if it is conclusive."""
     seen = known(measured)
-    return seen if seen is not None and is_quiet(machine) and seen.significance() != Significance.UNKNOWN else None
+    return seen if seen is not None and is_quiet(machine) and seen.judgeable else None
 
 
 def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:

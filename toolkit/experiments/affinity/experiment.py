@@ -34,7 +34,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, number_text, ratio_number
-from gilscope.toolkit.stats.verdict import MIN_ROUNDS, Significance
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS, SpeedVerdict
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -221,36 +221,35 @@ def _on_countdown(results: Results, build: Build) -> Iterator[str]:
     serial = _serial(results, build.label)
     cells = [_find_countdown(results, build, way) for way in (FREE, PINNED, APART)]
     free, pinned, apart = (results.compare(serial, cell) for cell in cells)
-    if free is None or pinned is None or Significance.UNKNOWN in {free.significance(), pinned.significance()}:
+    if free is None or pinned is None or not (free.judgeable and pinned.judgeable):
         return
     pinning = results.compare(cells[0], cells[1])
-    effect = Significance.UNKNOWN if pinning is None else pinning.significance()
-    shown = _without_gil(free.significance(), effect) if build.free_threaded else _with_gil(free, effect)
+    effect = SpeedVerdict.CANNOT_TELL if pinning is None else pinning.verdict()
+    shown = _without_gil(free, effect) if build.free_threaded else _with_gil(free, effect)
     yield (f"{build.label}: two threads do the countdown {interval_text(free)} as fast as one after the other, pinned "
            f"to one core {interval_text(pinned)}: {shown}")
-    if apart is not None and apart.significance() != Significance.UNKNOWN:
-        noise = apart.significance() == Significance.NONE
+    if apart is not None and apart.judgeable:
         yield (f"{build.label}: two processes do it {interval_text(apart)} as fast"
-               f"{'; the wider interval of verdicts includes no difference' if noise else ''}.")
+               f"{'; the wider interval of verdicts includes no difference' if not apart.differs else ''}.")
 
 
-def _without_gil(free: Significance, pinning: Significance) -> str:
+def _without_gil(free: Comparison, pinning: SpeedVerdict) -> str:
     """Return what two threads show that no GIL holds back; `pinning` is its effect on them."""
-    if free == Significance.SLOWER:
+    if free.verdict() == SpeedVerdict.SLOWER:
         return "they are slower even without a GIL."
-    if free == Significance.NONE:
+    if not free.differs:
         return "neither a gain nor a loss is shown beyond the noise."
     return "without a GIL they run at the same time" + (
-        ", and pinning takes away the second core." if pinning == Significance.SLOWER else
+        ", and pinning takes away the second core." if pinning == SpeedVerdict.SLOWER else
         "; that pinning takes away the second core is not shown.")
 
 
-def _with_gil(free: Comparison, pinning: Significance) -> str:
+def _with_gil(free: Comparison, pinning: SpeedVerdict) -> str:
     """Return what two threads show of the claim of 2012: that they cost time, and that pinning ends the cost."""
-    if free.significance() == Significance.FASTER:
+    if free.verdict() == SpeedVerdict.FASTER:
         return "the threads are faster here, so the claim of 2012 does not hold."
-    if free.significance() == Significance.SLOWER:
-        return ("the claim of 2012 holds." if pinning == Significance.FASTER else
+    if free.verdict() == SpeedVerdict.SLOWER:
+        return ("the claim of 2012 holds." if pinning == SpeedVerdict.FASTER else
                 "they cost time as in 2012, but pinning is not shown to end that.")
     then = SEQUENTIAL_SECONDS / FREE_SECONDS
     if free.between[0] <= then:

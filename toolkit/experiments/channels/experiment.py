@@ -34,7 +34,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds, list_text
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _on_pipes(results: Results) -> Iterator[str]:
     for build in results.builds:
         polled, pipe = (find(results, build, PING_PONG, SMALLEST, route) for route in (CROSSING, PIPE))
         gain = results.compare(polled, pipe)
-        if gain is not None and gain.significance() == Significance.FASTER and _waits_for_poll(results, polled):
+        if gain is not None and gain.verdict() == SpeedVerdict.FASTER and _waits_for_poll(results, polled):
             faster = round_ratios(results.values(polled), results.values(pipe))
             gains.append(f"{times_text(faster)} as fast on {build.label}")
     if gains:
@@ -312,11 +312,11 @@ def _on_shared_memory(results: Results) -> Iterator[str]:
     for build in results.builds:
         copied, view = (find(results, build, PING_PONG, LARGEST, route) for route in (CROSSING, VIEW))
         gain = results.compare(copied, view)
-        if gain is None or gain.significance() == Significance.UNKNOWN:
+        if gain is None or not gain.judgeable:
             continue
         faster = round_ratios(results.values(copied), results.values(view))
         text = f"arrives {times_text(faster)} as fast as bytes, which are copied"
-        if gain.significance() == Significance.NONE:
+        if not gain.differs:
             why = ": both wait for the next poll of the queue" if _waits_for_poll(results, copied) else ""
             text = f"is not shown to arrive sooner or later than bytes, which are copied{why}"
             if min(faster) > 1:

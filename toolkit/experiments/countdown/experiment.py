@@ -26,7 +26,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, ratio_number
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,16 +82,16 @@ class CountdownExperiment(Experiment):
     @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         two = results.compare(results.serial(build.label), _find(results, build, threads_model(build), 2))
-        if two is None or two.significance() == Significance.UNKNOWN:
+        if two is None or not two.judgeable:
             return
         number = interval_text(two)
-        if build.free_threaded and two.significance() == Significance.FASTER:
+        if build.free_threaded and two.verdict() == SpeedVerdict.FASTER:
             yield (
                 f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL "
                 "they run at the same time, and the claims of 2009 and 2021 no longer hold."
             )
         elif build.free_threaded:
-            found = "they are slower." if two.significance() == Significance.SLOWER else (
+            found = "they are slower." if two.verdict() == SpeedVerdict.SLOWER else (
                 "no gain beyond the noise is shown.")
             yield f"{build.label}: two threads are {number} as fast as {PLAIN}: {found}"
         elif two.hi < PENALTY:
@@ -100,9 +100,9 @@ class CountdownExperiment(Experiment):
             yield (f"{build.label}: two threads are {number} as fast as {PLAIN}: the wider interval of verdicts leaves "
                    f"open whether the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
         else:
-            gain = {Significance.FASTER: "They are faster, but not by running in parallel",
-                    Significance.SLOWER: "They are slower all the same"}.get(
-                        two.significance(), "No gain beyond the noise is shown")
+            gain = {SpeedVerdict.FASTER: "They are faster, but not by running in parallel",
+                    SpeedVerdict.SLOWER: "They are slower all the same"}.get(
+                        two.verdict(), "No gain beyond the noise is shown")
             yield (
                 f"{build.label}: two threads are {number} as fast as {PLAIN}; a penalty as large as in "
                 f"2009 ({ratio_number(PUBLISHED_2009)}x) is excluded: since 3.2 a waiting thread requests the GIL "

@@ -34,7 +34,7 @@ from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Rat
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, seconds_axis
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import interval_text
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ def _opened_text(opened: float | None, threads: int) -> str:
 
 
 def _as_fast(gain: Comparison) -> str:
-    decided = gain.significance() in {Significance.FASTER, Significance.SLOWER}
+    decided = gain.differs
     return f"{interval_text(gain)}{'' if decided else ', undecided,'} as fast"
 
 
@@ -359,7 +359,7 @@ def _busy_text(most: int, before: int, stop: int, gain: Comparison | None, *, la
         return f"{text}. Between {before} and {stop} nothing was measured, so where the pool stops gaining is not known"
     if before <= most <= stop * NEAR_BEST:
         return f"{text}, which fits: it stops between {before} and {stop}"
-    if last and (gain is None or gain.significance() != Significance.FASTER):
+    if last and (gain is None or gain.verdict() != SpeedVerdict.FASTER):
         return text
     return f"{text}. That does not explain where the pool stops here"
 
@@ -367,9 +367,9 @@ def _busy_text(most: int, before: int, stop: int, gain: Comparison | None, *, la
 def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) -> str:
     start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at the fastest of its measured counts is "
              f"{interval_text(gain)} as fast as threads at theirs (counts chosen from the same values)")
-    if gain.significance() == Significance.SLOWER:
+    if gain.verdict() == SpeedVerdict.SLOWER:
         return f"{start}; it is slower."
-    if gain.significance() != Significance.FASTER:
+    if gain.verdict() != SpeedVerdict.FASTER:
         return f"{start}; it is not shown to be faster."
     lo, hi = gain.between
     held = "less than 2x" if hi < CLAIMED else "more than 2x" if lo > CLAIMED else "which does not exclude 2x"

@@ -22,7 +22,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 from gilscope.toolkit.report.document import Banner, Entry
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, ratio_number
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -250,9 +250,9 @@ def _on_large_messages(results: Results) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for arm in arms_of(results):
         gain = _compare(results, arm, size, "shared", 2)
-        if gain is not None and gain.significance() != Significance.UNKNOWN:
+        if gain is not None and gain.judgeable:
             holds = "the gain of 2021 is not reproduced here"
-            if gain.significance() == Significance.FASTER:
+            if gain.verdict() == SpeedVerdict.FASTER:
                 holds = _as_claimed(size, *gain.between)
             found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
@@ -280,7 +280,7 @@ def _as_claimed(size: int, least: float, most: float) -> str:
 def _on_messages_that_keep_the_gil(results: Results) -> Iterator[str]:
     known = [(arm, _compare(results, arm, KEPT, "shared", 2)) for arm in arms_of(results) if not arm.free_threaded]
     gains = [f"{interval_text(gain)} ({arm.title})" for arm, gain in known
-             if gain is not None and gain.significance() != Significance.UNKNOWN]
+             if gain is not None and gain.judgeable]
     if gains:
         yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, they are {', '.join(gains)} as fast."
 
@@ -292,8 +292,8 @@ def _on_small_messages(results: Results) -> Iterator[str]:
         one, own = (_compare(results, arm, SMALL, how, 2) for how in OBJECTS)
         gain = results.compare(*(_find(results, arm, SMALL, how, 2) for how in OBJECTS))
         if arm.free_threaded and one is not None and own is not None and gain is not None \
-                and gain.significance() != Significance.UNKNOWN:
-            why = SHARED if gain.significance() == Significance.FASTER else "no gain of the copies is shown"
+                and gain.judgeable:
+            why = SHARED if gain.verdict() == SpeedVerdict.FASTER else "no gain of the copies is shown"
             found.setdefault(why, []).append(
                 f"{interval_text(one)} as fast as without threads with one shared bytes object and "
                 f"{interval_text(own)} with a copy each ({arm.title})")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase, SkipKind
-from gilscope.toolkit.stats.verdict import Significance
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -109,7 +109,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     shown = _one_of_each(ratios, compared, members)
     of_model = {each.cell.runner: each.cell for each in shown} | {base.cell.runner: base.cell}
     best = tuple(of_model[name] for name in dict.fromkeys(each.runner for each in members))
-    faster = [each for each in shown if each.speedup.significance() == Significance.FASTER]
+    faster = [each for each in shown if each.speedup.verdict() == SpeedVerdict.FASTER]
     unbeaten = [each for each in faster if each.cell in best]
     # Used if all of them are slower than a cell whose own gain is not significant.
     fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]
@@ -158,7 +158,7 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option], members: Sequence[C
     for runner in dict.fromkeys(each.cell.runner for each in compared):
         family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
         family = [each for each in family if each.cell in members] or family
-        faster = [each for each in family if each.speedup.significance() == Significance.FASTER]
+        faster = [each for each in family if each.speedup.verdict() == SpeedVerdict.FASTER]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
         representatives.append(next(each for each in faster or [best] if each is best or (
             each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
@@ -167,7 +167,7 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option], members: Sequence[C
 
 def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
     comparison = ratios.compare(best.cell, option.cell)
-    return comparison is None or comparison.significance() == Significance.SLOWER
+    return comparison is None or comparison.verdict() == SpeedVerdict.SLOWER
 
 
 def _preferred(options: Sequence[Option]) -> tuple[Option, ...]:
@@ -221,7 +221,7 @@ def _dispatch_costs(index: Index, base: CellResult, results: Sequence[CellResult
         if each.time is None or each.absence is not None or workers == 1 or model.gil or model.awaits:
             continue
         seconds = each.time.center / tasks - task / workers
-        if each.speedup is None or each.speedup.significance() is not Significance.SLOWER:
+        if each.speedup is None or each.speedup.verdict() != SpeedVerdict.SLOWER:
             continue
         if seconds > task and seconds < found.get(model.name, DispatchCost(
                 runner=model.name, seconds=math.inf, pays_from=math.inf)).seconds:
@@ -258,10 +258,7 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         return "not measured" if planned or result.absence.skip == SkipKind.OUT_OF_BUDGET else None
     if result.speedup is None:
         return None
-    match result.speedup.significance():
-        case Significance.UNKNOWN:
-            return "floor" if result.speedup.floor is None else "rounds"
-        case Significance.NONE:
-            return "noise" if result.speedup.between[1] - 1 > SETTLING_GAIN else None
-        case _:
-            return None
+    if not result.speedup.judgeable:
+        return "floor" if result.speedup.floor is None else "rounds"
+    is_settled = result.speedup.differs or result.speedup.between[1] - 1 <= SETTLING_GAIN
+    return None if is_settled else "noise"
