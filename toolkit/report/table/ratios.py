@@ -89,7 +89,7 @@ class Ratios:
         self._rounds: dict[Clock, Mapping[NoiseGroup, RoundLogs[Cell]]] = {}
         self._of_sessions: dict[Clock, Mapping[int, ClockRatios]] = {}
 
-    @property
+    @cached_property
     def comparisons(self) -> int:
         """The number of comparisons shown together."""
         return self._comparisons or reported_comparisons(self.index)
