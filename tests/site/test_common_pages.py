@@ -319,38 +319,6 @@ def test_first_page_says_which_gain_is_excluded_where_no_model_is_faster(runs):
         place["answer"] for row in host["rows"] for place in row["places"]}
 
 
-def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
-    missing = home_values(runs, {**KINDS, "shared_list": "contention"})["missing"]
-    assert "Work of the kind native, mixed and contention: " in " ".join(missing)
-    assert "The results of 3.12, 3.13t, 3.15 and 3.15t: " in " ".join(missing)
-
-
-def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(runs):
-    missing = " ".join(home_values(runs, {**KINDS, "json_roundtrip": "cpu"})["missing"])
-    assert "json_roundtrip. `gilscope run NAME` measures it" in missing
-    assert "`gilscope run MODULE:FUNCTION --payloads MODULE:NAME`" in missing
-    assert "`gilscope evaluate PROJECT`" in missing
-
-
-@pytest.mark.parametrize(("cores", "said"), [
-    (8, "the machines here have at most 8 cores. `gilscope run --workers 1,2,4,8,16` on a larger one measures it."),
-    (64, "`gilscope run --workers 1,2,4,8,16` measures it."),
-])
-def test_first_page_says_which_numbers_of_workers_are_missing_however_many_were_measured(runs, cores, said):
-    several = [dataclasses.replace(each, run=dataclasses.replace(each.run, machine=dataclasses.replace(
-        each.run.machine, cores=cores))) for each in runs]
-    first, *_ = home_values(several, KINDS)["missing"]
-    assert first == f"The gain of more than 8 workers: {said}"
-
-
-def test_first_page_counts_ones_own_function_as_work_of_its_kind(runs):
-    assert runs[0].tables[0].workload == "primes"   # it computes, and stands for a function of somebody's own
-    kinds = {"noop": "cpu", "regex": "cpu", "shared_list": "contention"}
-    (text,) = [each for each in home_values(runs, kinds)["missing"]
-               if each.startswith("Work of the kind")]
-    assert text == "Work of the kind contention: `gilscope run shared_list` measures an example of each."
-
-
 def test_badge_is_of_free_threads_alone(runs):
     badge = badge_values(runs)
     assert badge["says"] == "3.14t: 5.9x with 8 threads"

@@ -192,10 +192,8 @@ def test_badge_says_what_free_threads_gain(site):
     assert "https://example.org/x/badge.svg" in pages_of(site)["index.html"].text
 
 
-def test_home_says_what_was_not_measured(site):
-    text = pages_of(site)["index.html"].text
-    assert "The gain of more than 2 workers: the machines here have at most 2 cores." in text
-    assert "The results of 3.12, 3.13, 3.13t, 3.15 and 3.15t: " in text
+def test_home_tells_a_stranger_how_to_measure_his_own_code(site):
+    assert "gilscope run MODULE:FUNCTION --payloads MODULE:NAME" in pages_of(site)["index.html"].text
 
 
 def test_site_is_made_again_in_its_place_and_what_others_put_there_stays(tmp_path):

@@ -230,7 +230,7 @@ def test_cells_with_one_reason_are_named_together():
 
 def test_rows_stand_below_one_another():
     for each in plain_values()["workloads"]:
-        for chart in each["dots"] + each["resources"] + each["strips"]:
+        for chart in each["dots"] + each["strips"]:
             rows, bottom = chart["rows"], chart["bottom"]
             if not rows:   # no cell has a number
                 assert chart["absent"]

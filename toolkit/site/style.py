@@ -34,10 +34,10 @@ class PageAssets:
     files: tuple[str, str] = ("assets/site.css", "assets/site.js")   # where linked pages find them
 
 
-def load_assets(*scripts: str) -> PageAssets:
-    """Return the look of pages, with further scripts of `assets` after the common one."""
-    parts = [(ASSETS / name).read_text(encoding="utf-8") for name in ("site.js", *scripts)]
-    return PageAssets(style=(ASSETS / "site.css").read_text(encoding="utf-8") + model_style(), script="\n".join(parts))
+def load_assets() -> PageAssets:
+    """Return the look of pages."""
+    style, script = ((ASSETS / name).read_text(encoding="utf-8") for name in ("site.css", "site.js"))
+    return PageAssets(style=style + model_style(), script=script)
 
 
 def model_class(model: str) -> str:

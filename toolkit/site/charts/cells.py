@@ -1,4 +1,4 @@
-"""Cells of one workload on one build, a row each: how many times faster, what they take, how their rounds lie.
+"""Cells of one workload on one build, a row each: how many times faster, and how their rounds lie.
 
 Places along a row are percent of the plot, as a plot is as wide as the screen has room for; heights are pixels.
 """
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.wording import ratio_text
-from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
+from gilscope.toolkit.site.charts.scale import ChartScale
 from gilscope.toolkit.site.style import mark_of
-from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text, percent
+from gilscope.toolkit.units import counted, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 ROW, TOP, FOOT = 20, 10, 26   # pixels
 START, END = 0, 100      # of the plot; names and numbers of workers are to the left of it
-COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and the distance to the next
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
 GLANCE_LETTER = 6        # of the axis, in a font of 11 pixels
 MOST_OFF = 0.5     # deviation of a round from the median of its cell; larger ones are counted at the edge
@@ -44,7 +42,7 @@ def dots(title: str, results: Sequence[CellResult], scale: ChartScale, floor: fl
             if result.speedup is not None and result.absence is None]
     band = None if floor is None else _span(scale, 1 / (1 + floor), 1 + floor)
     absent = _absent_cells(results)
-    return _chart(title, rows, scale, kind="dots") | {
+    return _chart(title, rows, scale.marks(), kind="dots") | {
         "band": band, "one": scale.place(1), "absent": absent,
         "says": visible("; ".join([*(row["says"] for row in rows), *absent]))}
 
@@ -60,14 +58,16 @@ def _absent_cells(results: Sequence[CellResult]) -> list[str]:
                     most=None) for reason, models in found.items()]
 
 
-def _chart(title: str, rows: Sequence[dict[str, Any]], scale: ChartScale, *, kind: str) -> dict[str, Any]:
+def _chart(
+    title: str, rows: Sequence[dict[str, Any]], marks: Sequence[dict[str, Any]], *, kind: str,
+) -> dict[str, Any]:
     """Return a picture of rows, each below the one before it: `y` is its middle."""
     placed, bottom = [], TOP
     for row in rows:
         placed.append(row | {"y": bottom + row["height"] // 2})
         bottom += row["height"]
     return {"kind": kind, "title": visible(title), "height": bottom + FOOT, "rows": placed, "bottom": bottom,
-            "marks": scale.marks(), "band": None}
+            "marks": marks, "band": None}
 
 
 def _named(cell: Cell) -> dict[str, Any]:
@@ -76,13 +76,8 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
-            "words": _between(scale, speedup), "clear": is_clear(speedup),
+            "words": _between(scale, speedup), "clear": speedup.differs,
             "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {speedup.verdict()}"}
-
-
-def is_clear(seen: Comparison) -> bool:
-    """Return True if a ratio differs significantly from 1: only then its mark is full."""
-    return seen.verdict() in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}
 
 
 def _absent(result: CellResult) -> tuple[str, str]:
@@ -108,7 +103,7 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
     """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
              "at": scale.place(seen.ratio), "interval": _span(scale, *seen.printed),
-             "clear": is_clear(seen),
+             "clear": seen.differs,
              "says": visible(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}")}
             for i, (cell, seen) in enumerate(found)]
     says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"
@@ -119,37 +114,6 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
 def glance_axis(scale: ChartScale) -> dict[str, Any]:
     """Return the marks of an axis that small pictures share."""
     return {"width": GLANCE_WIDTH, "marks": scale.marks(GLANCE_LETTER)}
-
-
-def resources(
-    title: str, results: Sequence[CellResult], cpu: Mapping[Cell, float], most: Mapping[str, float],
-) -> dict[str, Any]:
-    """Return the wall time, CPU time and memory of cells, each a bar with its number.
-
-    Args:
-        title: What the picture is of.
-        results: Of one build.
-        cpu: CPU seconds of those that have any.
-        most: The largest "seconds" and "bytes" of all pictures beside this one.
-    """
-    places = [NEXT * i for i in range(3)]
-    wholes = (most["seconds"] or 1.0, most["seconds"] or 1.0, most["bytes"] or 1.0)
-    rows = []
-    for result in results:
-        took = (result.time.center if result.time else None, cpu.get(result.cell),
-                result.memory.number if result.memory else None)
-        shown = [None if each is None else (format_bytes if at else format_seconds)(each)
-                 for each, at in zip(took, (0, 0, 1), strict=True)]
-        bars = [None if each is None or text is None else
-                {"at": start, "width": round(max(each / whole * COLUMN, 0.3), 2), "text": text}
-                for each, text, whole, start in zip(took, shown, wholes, places, strict=True)]
-        absent = None if result.absence is None else result.absence.word
-        rows.append(_named(result.cell) | {"bars": bars, "word": absent,
-                    "says": f"{result.cell.runner}, N = {result.cell.workers}: "
-                                           + (absent or ", ".join(each or "-" for each in shown))})
-    heads = [{"at": start, "text": text} for start, text in zip(places, ("time", "CPU", "memory"), strict=True)]
-    chart = _chart(title, rows, even_scale([1], START, END), kind="resources")
-    return chart | {"heads": heads, "marks": [], "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
 
 def strip(
@@ -169,12 +133,12 @@ def strip(
             "below": sum(share < -reach for share, _ in shares), "above": sum(share > reach for share, _ in shares),
             "word": "" if shares else _absent(result)[0],
             "says": f"{result.cell.runner}, N = {result.cell.workers}: {_off_text([share for share, _ in shares])}"})
-    chart = _chart(title, rows, scale, kind="strip")
     ends = [-reach, -reach / 2, 0.0, reach / 2, reach]
     marks = [{"at": scale.place(each), "text": f"{each * 100:+.2g} %" if each else "0"} for each in ends]
+    chart = _chart(title, rows, marks, kind="strip")
     beyond = any(row["below"] or row["above"] for row in rows)
     far = f" Rounds more than {percent(reach, 1)} off are counted at the edges." if beyond else ""
-    return chart | {"marks": marks, "one": scale.place(0), "sentence": _spread_sentence(off) + far,
+    return chart | {"one": scale.place(0), "sentence": _spread_sentence(off) + far,
                     "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
 

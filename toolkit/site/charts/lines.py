@@ -7,7 +7,6 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
-from gilscope.toolkit.site.charts.cells import is_clear
 from gilscope.toolkit.site.charts.scale import ChartScale, ratio_scale
 from gilscope.toolkit.site.style import mark_of
 
@@ -38,7 +37,7 @@ class ChartPoint:
 
 def ratio_point(x: float, ratio: Comparison, says: str) -> ChartPoint:
     """Return the point of a ratio at `x`."""
-    return ChartPoint(x=x, y=max(ratio.ratio, PLOTTED), lo=ratio.lo, hi=ratio.hi, says=says, clear=is_clear(ratio))
+    return ChartPoint(x=x, y=max(ratio.ratio, PLOTTED), lo=ratio.lo, hi=ratio.hi, says=says, clear=ratio.differs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

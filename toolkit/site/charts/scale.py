@@ -41,13 +41,12 @@ class ChartScale:
         return round(self.start + (form(inside) - low) / (high - low) * (self.end - self.start), 2)
 
     def marks(self, letter: float = 0.0) -> list[dict[str, Any]]:
-        """Return places and words of the axis's marks.
+        """Return places and words of the marks of a logarithmic axis.
 
         Args:
-            letter: The width of a letter: the words of a logarithmic axis, such as "1.5x", are that far apart.
+            letter: The width of a letter: the words, such as "1.5x", are that far apart.
         """
-        values = _log_marks(self, letter) if self.log else _even_marks(self.lo, self.hi)
-        return [{"at": self.place(each), "text": f"{each:g}"} for each in values]
+        return [{"at": self.place(each), "text": f"{each:g}"} for each in _log_marks(self, letter)]
 
 
 def ratio_scale(values: Iterable[float], start: float, end: float) -> ChartScale:
@@ -58,12 +57,6 @@ def ratio_scale(values: Iterable[float], start: float, end: float) -> ChartScale
         lo, hi = lo / LEAST_SPAN**0.5, hi * LEAST_SPAN**0.5
     room = (hi / lo) ** 0.06
     return ChartScale(lo / room, hi * room, start, end, log=True)
-
-
-def even_scale(values: Iterable[float], start: float, end: float, *, lo: float = 0.0) -> ChartScale:
-    """Return an axis from `lo` to the largest value."""
-    most = max([lo, *(each for each in values if isfinite(each))])
-    return ChartScale(lo, most if most > lo else lo + 1, start, end)
 
 
 def _log_marks(scale: ChartScale, letter: float) -> Sequence[float]:
@@ -81,13 +74,3 @@ def _log_marks(scale: ChartScale, letter: float) -> Sequence[float]:
 def _are_apart(values: Sequence[float], scale: ChartScale, letter: float) -> bool:
     return all(abs(scale.place(after) - scale.place(before)) >= letter * (1 + len(f"{before:g}x{after:g}x") / 2)
                for before, after in pairwise(values))
-
-
-def _even_marks(lo: float, hi: float) -> Sequence[float]:
-    step = 1.0
-    while (hi - lo) / step > MOST_MARKS:
-        step *= 2 if f"{step:g}"[0] != "2" else 2.5
-    while (hi - lo) / step < MOST_MARKS / 3:
-        step /= 2
-    first = int(lo / step)
-    return [each * step for each in range(first, int(hi / step) + 1) if each * step >= lo]

@@ -1,4 +1,4 @@
-"""The first page: what to use, by workload and build; warnings, and the questions that the results leave open."""
+"""The first page: what to use, by workload and build, and warnings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.versions import LABELS
-from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.overview import control_text
@@ -16,9 +14,10 @@ from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.how_to_repeat import days_text
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
-from gilscope.toolkit.site.pages.run import kind_of, run_title
+from gilscope.toolkit.site.pages.run import run_title
 from gilscope.toolkit.site.style import legend, shapes
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, format_bytes, inflect, list_text
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
     from gilscope.toolkit.site.sources import LoadedRun
 
-MANY = 4   # workers: the least that the suggested command goes up to
-NOTHING = "noop"   # measures dispatch alone: like no real program
-EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds like real programs; the others isolate one effect
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
     "floor": "unknown noise", "noise": "undecided"}
@@ -65,7 +61,6 @@ def home_values(
             *_lost(lost, "run"), *_lost(lost_answers, "answer"),
             *_warnings(known)],
         "hosts": hosts, "models": legend(models),
-        "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
         "shapes": shapes(),
     })
@@ -152,7 +147,7 @@ def _host(name: str, runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
         "name": name, "builds": builds, "axis": glance_axis(scale),
         "control": control_text(place.table for place in latest.values()),
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
-        "dates": _dates(runs),
+        "dates": days_text(each.run.started for each in runs),
         "rows": [{"kind": kind, "title": title, "places": [
             _place(latest.get((group, build)), title, build, scale) for build in builds]}
             for kind, group, title in sorted_by_kind(tables, kinds)],
@@ -188,42 +183,9 @@ def _unanswered(advice: Advice) -> str:
     return ""
 
 
-def _dates(runs: Sequence[LoadedRun]) -> str:
-    first, last = runs[0].run.started[:10], runs[-1].run.started[:10]
-    return first if first == last else f"{first} to {last}"
-
-
 def _run(loaded: LoadedRun) -> dict[str, Any]:
     run = loaded.run
     started = datetime.fromisoformat(run.started)
     return {"title": run_title(run), "label": run.label, "link": loaded.page, "host": loaded.host,
             "started": started.strftime("%Y-%m-%d %H:%M"),
             "rounds": run.rounds_done, "planned": run.rounds_planned, "status": status_text(run)}
-
-
-def _missing(runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> Iterator[str]:
-    """Yield the questions that these results leave open, with a command that answers each."""
-    if not runs:
-        return
-    cores = max(each.run.machine.cores for each in runs)
-    tables = [table for each in runs for table in each.tables]
-    counts_of_workers = (row.workers for table in tables for row in table.rows if not find_model(row.runner).awaits)
-    workers = max(counts_of_workers, default=1)
-    few = f"the machines here have at most {counted(cores, 'core')}. " if cores <= workers else ""
-    counts = ",".join(str(2**i) for i in range(max(MANY, workers).bit_length() + 1))
-    yield (f"The gain of more than {counted(workers, 'worker')}: {few}`gilscope run --workers {counts}` "
-           f"{'on a larger one ' if few else ''}measures it.")
-    measured = {build.label for each in runs for build in each.run.builds}
-    if lacking := [version for version in LABELS if version not in measured]:
-        yield (f"The results of {list_text(lacking)}: `gilscope run --builds {','.join(lacking)}` measures "
-               f"{'it' if len(lacking) == 1 else 'them'}.")
-    there, kinds_there = {table.workload for table in tables}, {kind_of(table, kinds) for table in tables}
-    known = {name: kind for name, kind in kinds.items() if name != NOTHING}
-    if absent := [kind for kind in dict.fromkeys(known.values()) if kind not in kinds_there]:
-        examples = [next(name for name, kind in known.items() if kind == each) for each in absent]
-        yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
-               "each.")
-    if other := [name for name, kind in known.items() if kind in EVERYDAY and name not in there]:
-        yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` describes it."
-    yield ("Your own code: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on your builds and your "
-           "machine. `gilscope evaluate PROJECT` shows whether a project and its packages can move.")

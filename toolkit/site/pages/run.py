@@ -16,13 +16,12 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_text, value_text
-from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
+from gilscope.toolkit.site.charts.cells import END, START, dots, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown, shown_value
 from gilscope.toolkit.site.style import legend, mark_of, shapes
-from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import list_text
 
@@ -70,7 +69,7 @@ def run_page(
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
         "command": command(run), "flags": build_flags(run), "order": order_text(run), "budget": has_budget(run),
-        "data": dict(data or {}), "explained": explained_numbers(run.baseline),
+        "data": dict(data or {}), "baseline": run.baseline, "fewest": MIN_ROUNDS,
         "citation": citation(run, (around or {}).get("made", {}), page),
     })
 
@@ -122,10 +121,6 @@ def _workload(
     scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table, scope_text(index.run))
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
-    cpu = {cell: each["cpu_time"]["median"] for cell, each in numbers.items() if each["cpu_time"]}
-    took = [result for results in by_build.values() for result in results]
-    most = {"seconds": max([each.time.center for each in took if each.time] + [*cpu.values()], default=0.0),
-            "bytes": max((each.memory.number for each in took if each.memory), default=0.0)}
     metrics = table.metric_columns
     rows = [_row(result, numbers[result.cell], observations, metrics, notes, data)
             for results in by_build.values() for result in results]
@@ -140,9 +135,8 @@ def _workload(
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
                     if _counts(results) >= LEAST_COUNTS],
-        "resources": [resources(build, results, cpu, most) | {"build": build} for build, results in by_build.items()],
         "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
-        "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
+        "rounds": [_rounds(cell, observations) for cell in numbers if observations.get(cell)],
         "overhead": section_values(visible_all(overhead), data) if overhead else None,
     }
 
@@ -230,35 +224,3 @@ def _point(result: CellResult) -> ChartPoint:
     if speedup is None:
         raise AssertionError("what is drawn has a ratio")
     return ratio_point(result.cell.workers, speedup, f"N = {result.cell.workers}: {ratio_text(speedup)}")
-
-
-def explained_numbers(baseline: str) -> list[dict[str, str]]:
-    """Return an explanation of the numbers in each column, by its title.
-
-    Args:
-        baseline: The model that ratios are relative to.
-    """
-    level = f"{CONFIDENCE * 100:g} %"
-    texts = {
-        "time": (
-            "Each process gives one number, the median of its values in the pyperf file. The time is the median over "
-            f"processes, one for each round; ± is half of its {level} confidence interval, as a share of it. "
-            "`python -m pyperf show` prints another number, the mean and the standard deviation of all values of all "
-            "processes, so it differs from this one, most on a busy machine."),
-        f"vs {baseline}": (
-            "A robust mean over rounds (Huber 1964) of the ratios within rounds: each round gives one, the time of "
-            f"{baseline} over that of the cell, whose processes were measured within a second or two. It is "
-            "not the quotient of the two times, which may drift from round to round: two cells of different times may "
-            "have a ratio of 1.00x."),
-        "verdict": (
-            "faster or slower: an interval that holds for all cells at once excludes 1, and the difference is larger "
-            f"than the noise floor. This needs at least {MIN_ROUNDS} rounds. Few rounds are enough for a large "
-            "difference, as the spread of a cell is estimated from all cells of its workload together; the interval "
-            "says how much is known."),
-        "CPU time": (
-            "The same median, of the CPU time of the process and its children. CPU is its ratio to "
-            f"{baseline}, within rounds."),
-        "memory": "The memory of all processes of the cell at their end, shared pages once (PSS).",
-        "rounds": "Processes with values, starved ones too; starved ones count in no other number.",
-    }
-    return [{"title": title, "text": text} for title, text in texts.items()]
