@@ -7,6 +7,7 @@ import threading
 # The C half of pickle does all the work; see `_worker`.
 from _pickle import loads
 from concurrent.futures import CancelledError, Future
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     Args = tuple[Any, ...]
     Task = tuple["TaskFuture", bytes, Args]       # its future, its function, its arguments
-
-MISSING: Any = object()   # a result that is not there yet
 
 
 class Settled:
@@ -96,12 +95,12 @@ class TaskFuture(Future[Any]):
 
 
 class Batch:
-    """The tasks of one map: their arguments, and their results in order."""
+    """The tasks of one map: their arguments, and lists of results by the place of the first."""
 
     def __init__(self, key: bytes, calls: list[Args], *, stops: bool = False) -> None:
         self.key = key
         self.calls: list[Any] = calls
-        self.results = [MISSING] * len(calls)
+        self.results: dict[int, list[Any]] = {}
         self.missing = len(calls)
         self.cancelled = False
         self._stops = stops     # True: nothing begins after the first failure
@@ -110,26 +109,28 @@ class Batch:
     def put(self, begin: int, results: list[Any]) -> None:
         """Store the results of the tasks from `begin` on."""
         with self.changed:
-            self.results[begin:begin + len(results)] = results
+            if results:
+                self.results[begin] = results
             self.calls[begin:begin + len(results)] = [None] * len(results)
             self.missing -= len(results)
             if self._stops and any(type(each) is _worker.Failed for each in results):
                 self.cancelled = True
             self.changed.notify_all()
 
-    def take(self, place: int) -> Any:
-        """Return a result, and forget it.
+    def take(self, place: int, deadline: float | None) -> list[Any]:
+        """Wait for the result at a place; return it with those that came with it, the last first, and forget them.
 
         Raises:
-            BaseException: what the task raised.
-            CancelledError: it was cancelled.
+            CancelledError: it will never come.
+            TimeoutError: it did not come in time.
         """
-        result, self.results[place] = self.results[place], None
-        if result is MISSING:
-            raise CancelledError
-        if type(result) is _worker.Failed:
-            raise rebuild_exception(*result.parts)
-        return result
+        with self.changed:
+            seconds = None if deadline is None else deadline - monotonic()
+            if not self.changed.wait_for(lambda: place in self.results or self.cancelled, seconds):
+                raise TimeoutError
+            if place not in self.results:
+                raise CancelledError
+            return self.results.pop(place)[::-1]
 
     def cancel(self) -> None:
         """Send nothing more, and wake who waits."""

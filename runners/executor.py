@@ -10,7 +10,7 @@ import weakref
 
 # The C half of pickle does all the work; see `_worker`.
 from _pickle import dumps
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from itertools import islice, repeat
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gilscope.runners import _interpreters, _worker
 from gilscope.runners._dispatch import STOP_SECONDS, BrokenSubinterpreters, Dispatcher
-from gilscope.runners._tasks import MISSING, Batch, Span, TaskFuture, rebuild_exception
+from gilscope.runners._tasks import Batch, Span, TaskFuture, rebuild_exception
 from gilscope.runners.errors import TeardownError
 
 if TYPE_CHECKING:
@@ -176,25 +176,18 @@ class SubinterpreterExecutor(Executor):
 
     def _results(self, batch: Batch, more: Iterator[Args], deadline: float | None) -> Iterator[Any]:
         place = 0
-        results = batch.results
-
-        def is_there() -> bool:
-            return results[place] is not MISSING or batch.cancelled
-
         try:
-            while place < len(results):
-                if results[place] is MISSING:
-                    with batch.changed:
-                        seconds = None if deadline is None else deadline - monotonic()
-                        if not batch.changed.wait_for(is_there, seconds):
-                            raise TimeoutError
-                place += 1
-                for call in islice(more, 1):
-                    batch.calls.append(call)
-                    results.append(MISSING)
-                    batch.missing += 1
-                    self._dispatcher.add(Span(batch, len(batch.calls) - 1, len(batch.calls)))
-                yield batch.take(place - 1)
+            while place < len(batch.calls):
+                ready = batch.take(place, deadline)
+                place += len(ready)
+                while ready:
+                    if (call := next(more, None)) is not None:
+                        batch.calls.append(call)
+                        batch.missing += 1
+                        self._dispatcher.add(Span(batch, len(batch.calls) - 1, len(batch.calls)))
+                    if type(ready[-1]) is _worker.Failed:
+                        raise rebuild_exception(*ready[-1].parts)
+                    yield ready.pop()      # and keep no reference
         finally:
             batch.cancelled = True
 
@@ -205,6 +198,7 @@ class SubinterpreterExecutor(Executor):
 
         Raises:
             BrokenSubinterpreters: an interpreter has ended.
+            CancelledError: the executor was shut down meanwhile, and cancels what waits.
             RuntimeError: the executor was shut down.
             TypeError: the task cannot be sent.
         """
@@ -215,10 +209,13 @@ class SubinterpreterExecutor(Executor):
                     batch.cancelled and not self._dispatcher.has_any_of(batch)))
         finally:
             batch.cancelled = True
-        for result in batch.results:
-            if type(result) is _worker.Failed:
-                raise rebuild_exception(*result.parts)
-        return batch.results
+        results = [each for place in sorted(batch.results) for each in batch.results[place]]
+        for each in results:
+            if type(each) is _worker.Failed:
+                raise rebuild_exception(*each.parts)
+        if batch.missing:
+            raise CancelledError
+        return results
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as Executor
         """Let the interpreters end when all tasks are done; wait for that if asked to.

@@ -69,10 +69,11 @@ def ms_of(value: object) -> Callable[[futures.Executor, int], float]:
     return lambda pool, _: timed(lambda: pool.submit(tasks.size_of, value).result()) * 1e3
 
 
-def ms_of_view(pool: futures.Executor, _count: int) -> float:
-    """Return the milliseconds of handing over 64 MB as what the executor takes without copying."""
-    ours = isinstance(pool, (SubinterpreterExecutor, futures.ThreadPoolExecutor))
-    return timed(lambda: pool.submit(tasks.size_of, memoryview(BULK) if ours else BULK).result()) * 1e3
+def ms_of_view(pool: futures.Executor, count: int) -> float:
+    """Return the milliseconds of handing over 64 MB as what the executor takes without copying, several times."""
+    value: Any = BULK if isinstance(pool, futures.ProcessPoolExecutor) else memoryview(BULK)
+    count //= 1000
+    return timed(lambda: [pool.submit(tasks.size_of, value).result() for _ in range(count)]) / count * 1e3
 
 
 def speedup(pool: futures.Executor, _count: int) -> float:

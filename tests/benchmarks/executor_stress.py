@@ -1,17 +1,23 @@
 """Stress SubinterpreterExecutor: is any task lost, run twice or never answered?
 
-PYTHON -m tests.benchmarks.executor_stress [--tasks N] [--beside N] [--callers N] [--interrupts] [--seed N]
+PYTHON -m tests.benchmarks.executor_stress --file FILE [--tasks N] [--slice N] [--beside N] [--callers N]
 
-It runs in the Python that starts it, beside busy processes.  Callers submit bursts of random numbers of tasks with
+It runs in the Python that starts it, a process for each slice, beside busy processes.  Each slice adds a line to FILE;
+started again with the same file, it goes on until so many tasks of this build have run, and prints the sums of every
+build in the file.  So it can be ended at any time, and takes 10^7 tasks in as many sittings as one likes.
+
+Callers submit bursts of random numbers of tasks with
 arguments and results of random sizes, through submit and map, wait for them in every way there is, cancel some, and
 pause between them; some tasks fail and some take up to 3 ms.  Every task leaves a mark, and every answer is compared.
-With `--interrupts`, the main thread gets a KeyboardInterrupt every few milliseconds instead of a second caller.
+In every fourth slice, the main thread gets a KeyboardInterrupt every few milliseconds instead of a second caller.
+`--seed N` runs a single slice again, which a line of the file names.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import mmap
 import os
 import random
@@ -23,7 +29,8 @@ import time
 from collections import Counter
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gilscope import SubinterpreterExecutor
 from tests.benchmarks.executor_tasks import FAILS_EVERY, work
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
 MOST_BURST = 2000        # tasks
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 SILENCE_SECONDS = 120.0  # without a burst that ends: a hang
+HANGS = 2                # exit status
+FAULTS = ("lost", "doubled", "WRONG", "hung", "crashed")
 
 Call = tuple[int, int, int, bytes, int, float]
 
@@ -191,29 +200,21 @@ def watch(callers: list[Caller]) -> None:
     while all(caller.next == caller.numbers.stop or time.monotonic() - caller.progress < SILENCE_SECONDS
               for caller in callers):
         time.sleep(1)
-    print("HANG", flush=True)
     faulthandler.dump_traceback()
-    os._exit(2)
+    os._exit(HANGS)
 
 
-def main() -> None:
-    """Run callers side by side, and print what came of their tasks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, default=1_000_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--callers", type=int, default=2)
-    parser.add_argument("--beside", type=int, default=2, help="busy processes (default: 2)")
-    parser.add_argument("--interrupts", action="store_true")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    given = parser.parse_args()
+def run_slice(given: argparse.Namespace) -> dict[str, int]:
+    """Run callers side by side, and return what came of their tasks."""
+    tasks, seed = given.slice, given.seed
     fd = os.memfd_create("marks")
-    os.ftruncate(fd, given.tasks)
-    shares = 1 if given.interrupts else given.callers
-    kind: Callable[..., Caller] = Interrupted if given.interrupts else Caller
-    began = time.perf_counter()
+    os.ftruncate(fd, tasks)
+    interrupts = seed % 4 == 0
+    shares = 1 if interrupts else given.callers
+    kind: Callable[..., Caller] = Interrupted if interrupts else Caller
     with busy_processes(given.beside), SubinterpreterExecutor(given.workers) as executor:
-        bounds = [given.tasks * index // shares for index in range(shares + 1)]
-        callers = [kind(executor, fd, given.tasks, range(*bounds[index:index + 2]), given.seed + index)
+        bounds = [tasks * index // shares for index in range(shares + 1)]
+        callers = [kind(executor, fd, tasks, range(*bounds[index:index + 2]), seed + index)
                    for index in range(shares)]
         threading.Thread(target=watch, args=(callers,), daemon=True).start()
         threads = [threading.Thread(target=caller.run) for caller in callers[1:]]
@@ -223,15 +224,69 @@ def main() -> None:
         for thread in threads:
             thread.join()
     counts: Counter[str] = sum((caller.counts for caller in callers), Counter())
-    ran = Counter(mmap.mmap(fd, given.tasks)[:])
+    ran = Counter(mmap.mmap(fd, tasks)[:])
+    answered = counts["done"] + counts["failed"]
+    return {**counts, "ran": tasks - ran[0], "doubled": tasks - ran[0] - ran[1],
+            # An interrupt may hit submit() between its end and the list of Futures: such a task runs, and has none.
+            "lost": answered - ran[1] if not interrupts else max(answered - ran[1], 0)}
+
+
+def build_name() -> str:
+    """Return the name of the running build."""
     free = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    twice = given.tasks - ran[0] - ran[1]
-    untrue = max(counts["done"] + counts["failed"] - ran[1], 0)
-    print(f"{sys.version.split()[0]}{'t' if free else ''}: seed {given.seed}, {given.tasks} tasks in "
-          f"{time.perf_counter() - began:.0f} s, {dict(counts)}; ran once: {ran[1]}, twice: {twice}, "
-          f"answered without having run: {untrue}", flush=True)
-    if counts["WRONG"] or twice or untrue:
-        sys.exit(1)
+    return f"{sys.version.split()[0]}{'t' if free else ''}"
+
+
+def read_slices(path: Path) -> list[dict[str, Any]]:
+    """Return the slices that were run."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def run_slices(given: argparse.Namespace) -> None:
+    """Run slices until enough tasks of this build have run; each one's end is in the file at once."""
+    while sum(each["ran"] for each in read_slices(given.file) if each["build"] == build_name()) < given.tasks:
+        seed = random.randrange(10**6)
+        command = [sys.executable, "-m", __spec__.name, *sys.argv[1:], "--seed", str(seed)]
+        began = time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == -signal.SIGINT:
+            raise KeyboardInterrupt
+        found = json.loads(done.stdout) if done.returncode == 0 else {"ran": given.slice}
+        line = {"build": build_name(), "seed": seed, "seconds": round(time.monotonic() - began), **found,
+                "hung": int(done.returncode == HANGS), "crashed": int(done.returncode not in {0, HANGS})}
+        with given.file.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def print_sums(slices: list[dict[str, Any]]) -> bool:
+    """Print a row for each build; return True if all is well."""
+    columns = ("slices", "seconds", "ran", "cancelled", "interrupts", *FAULTS)
+    sums: dict[str, Counter[str]] = {}
+    for each in slices:
+        sums.setdefault(each["build"], Counter()).update(
+            {"slices": 1, **{name: each.get(name, 0) for name in columns[1:]}})
+    print(f"{'build':16}" + "".join(f"{name:>12}" for name in columns))
+    for build, counts in sorted(sums.items()):
+        print(f"{build:16}" + "".join(f"{counts[name]:12}" for name in columns))
+    return not any(counts[name] for counts in sums.values() for name in FAULTS)
+
+
+def main() -> None:
+    """Run what is left, and print the sums."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--file", type=Path, required=True)
+    parser.add_argument("--tasks", type=int, default=10**7)
+    parser.add_argument("--slice", type=int, default=250_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--callers", type=int, default=2)
+    parser.add_argument("--beside", type=int, default=2, help="busy processes (default: 2)")
+    parser.add_argument("--seed", type=int)
+    given = parser.parse_args()
+    if given.seed is not None:
+        print(json.dumps(run_slice(given)))
+        return
+    run_slices(given)
+    sys.exit(not print_sums(read_slices(given.file)))
 
 
 if __name__ == "__main__":

@@ -302,8 +302,15 @@ def case_shutdown_that_cancels(_folder):
     busy = [executor.submit(tasks.wait_for, reading) for _ in range(2)]
     waiting = [executor.submit(tasks.square, n) for n in range(50)]
     mapped = executor.map(tasks.square, range(10))
+    ends = []
+    running = threading.Thread(target=lambda: ends.append(raised_by(lambda: executor.run(tasks.square, range(10)))))
+    before = len(executor._dispatcher.pending)
+    running.start()
+    assert wait_until(lambda: len(executor._dispatcher.pending) > before)
     executor.shutdown(wait=False, cancel_futures=True)
     assert all(each.cancelled() for each in waiting)
+    running.join(PATIENCE)
+    assert isinstance(ends[0], futures.CancelledError)
     assert isinstance(raised_by(lambda: next(mapped)), futures.CancelledError)
     os.write(writing, b"xx")
     assert [each.result(PATIENCE) for each in busy] == [b"x"] * 2
