@@ -183,7 +183,6 @@ class SubinterpreterExecutor(Executor):
                 while ready:
                     if (call := next(more, None)) is not None:
                         batch.calls.append(call)
-                        batch.missing += 1
                         self._dispatcher.add(Span(batch, len(batch.calls) - 1, len(batch.calls)))
                     if type(ready[-1]) is _worker.Failed:
                         raise rebuild_exception(*ready[-1].parts)
