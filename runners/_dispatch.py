@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0              # for threads that a task left inside; tasks themselves have as long as they need
 PIPE_BYTES = 1 << 20             # what anybody may ask for; each packet takes a page
+SOCKET_PACKETS, SOCKET_BYTES = 8, 1 << 17
 BASE, DEEPEST = 2, 32            # frames per worker on their way: of any size, and full ones
 FRAME_NS, HORIZON_NS = 200_000, 10_000_000
 MOST_TASKS = 256                 # of a frame
@@ -460,9 +461,11 @@ def hand_over(views: list[memoryview], undo: Undo) -> tuple[Any, ...]:
 
 def open_packets() -> tuple[int, int, int]:
     """Return a channel that keeps each write of up to 4096 bytes whole: its ends, and how many it has room for."""
-    if sys.platform != "linux":
+    if sys.platform != "linux":     # tested on Linux only
         reading, writing = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        return reading.detach(), writing.detach(), 8     # macOS: not tried
+        for end, option in ((reading, socket.SO_RCVBUF), (writing, socket.SO_SNDBUF)):
+            end.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)   # macOS refuses to send more than 2048 otherwise
+        return reading.detach(), writing.detach(), SOCKET_PACKETS
     import fcntl
 
     ends = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)

@@ -13,6 +13,7 @@ import threading
 import traceback
 from concurrent import futures
 from pathlib import Path
+from unittest import mock
 
 from gilscope.runners.errors import TeardownError
 from gilscope.runners.executor import BrokenSubinterpreters, SubinterpreterExecutor
@@ -358,6 +359,16 @@ def case_callback_that_ends_the_collector(_folder):
 def case_many_workers(_folder):
     with SubinterpreterExecutor(24) as executor:
         assert list(executor.map(tasks.square, range(3000))) == [n * n for n in range(3000)]
+
+
+def case_sockets_in_place_of_packets(_folder):
+    """What other systems than Linux use."""
+    with mock.patch.object(sys, "platform", "darwin"):
+        executor = SubinterpreterExecutor(2)
+    with executor:
+        assert list(executor.map(tasks.square, range(5000))) == [n * n for n in range(5000)]
+        for size in (3000, 4000, 4090, 5000):
+            assert list(executor.map(tasks.size_of, [bytes(size)] * 20)) == [size] * 20
 
 
 def case_start_method_of_a_script(folder):
