@@ -27,7 +27,7 @@ from tests.benchmarks.evaluate_programs import threaded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.evaluate.sections import Sections
+    from gilscope.toolkit.evaluate.sections import BuildSpeed
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -77,7 +77,7 @@ def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) 
             line("", "gain", several, plain(name, builds, most, pairs)[0])]
 
 
-def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
+def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[BuildSpeed, int]:
     """Measure one program as evaluate does; return its result for the first build, and the maximum of threads."""
     end = time.monotonic() + seconds
     benches = {build.label: RunSite(build=build.label, python=Path(build.executable), folders=(FOLDER,))
@@ -87,8 +87,8 @@ def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[S
         {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
         say=lambda text: print(f"{name}: {text}", file=sys.stderr))
     measurer.measure()
-    sections = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label)
-    return sections, max(measurer.thread_counts())
+    speed = Speed(measurer, measurer.calibration.facts()).on(builds[0].label, builds[1].label)
+    return speed, max(measurer.thread_counts())
 
 
 def line(name: str, what: str, told: Comparison | Missing, ratios: Sequence[float]) -> bool:

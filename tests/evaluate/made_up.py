@@ -1,14 +1,9 @@
 """Made-up findings and evaluations: nothing is run for them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gilscope.toolkit.evaluate.evaluation import (
-    BuildEvaluation,
-    Evaluation,
-    InterpretersEvaluation,
-    ProcessesEvaluation,
-)
+from gilscope.toolkit.evaluate.evaluation import Evaluation
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.evidence import (
     Distribution,
@@ -22,6 +17,7 @@ from gilscope.toolkit.evaluate.packages.evidence import (
     PackageVerdict,
     Status,
 )
+from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.discovery import Project
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.project.suite.running import error_line, missing_modules
@@ -29,6 +25,7 @@ from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     UNASKED,
+    BuildSpeed,
     CommandEnding,
     Contention,
     Cost,
@@ -46,6 +43,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.evaluate.verdict import judged
 from gilscope.toolkit.gil.records import WaitReason
+from gilscope.toolkit.model import Build
 from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_build
 
@@ -55,6 +53,41 @@ CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
 MEMORY = Memory(here=74.5 * 2**20, there=62.5 * 2**20, process="the process of the workload with 2 threads")
 LOOK = RaceLook(of="tests", build="3.14t", threads=True, together=True)
 CLEAN = Races(build="3.14t", found=(), command=("pytest",), looks=(LOOK,), shared=())
+
+
+@dataclass(frozen=True)
+class Made:
+    """What an evaluation found on one build without a GIL."""
+
+    build: Build
+    readiness: object
+    tests: object
+    reference_tests: object
+    cost: object
+    gain: object
+    contention: object
+    offered: object = NOT_DONE
+    failure: object = None
+    forced: object = None
+    own: object = None
+    differs: str = ""
+
+    @property
+    def speed(self):
+        return BuildSpeed(cost=self.cost, gain=self.gain, contention=self.contention, failure=self.failure,
+                          forced=self.forced, differs=self.differs)
+
+
+@dataclass(frozen=True)
+class MadeInside:
+    """What it found of subinterpreters on one build with a GIL, or of processes."""
+
+    build: Build
+    measured: object
+    readiness: object = None   # None: of processes
+    failure: str = ""
+    trial: object = UNASKED
+    own: object = None
 
 
 def ratio(value, *, width=0.02, rounds=20, floor=0.01):
@@ -97,8 +130,8 @@ def gain(measured=NOT_DONE, wait=0.58):
 
 
 def found(**changes):
-    usual = BuildEvaluation(
-        build=make_build("3.14t"), offered=NOT_DONE, readiness=report(finding()), tests=suite(),
+    usual = Made(
+        build=make_build("3.14t"), readiness=report(finding()), tests=suite(),
         reference_tests=suite(build="3.14", gil_end=True),
         cost=Cost(against="3.14", cpu=ratio(0.95), import_seconds=0.1),
         gain=gain({2: ratio(1.8)}), contention=Contention(inflation=1.02, parked=0.01, places=()))
@@ -106,8 +139,8 @@ def found(**changes):
 
 
 def inside(*findings, measured=NOT_DONE, failure="", trial=NOT_DONE):
-    return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
-                                  failure=failure, trial=trial)
+    return MadeInside(build=make_build("3.14"), readiness=report(*findings), measured=measured,
+                      failure=failure, trial=trial)
 
 
 def trial(**changes):
@@ -152,16 +185,52 @@ def protobuf():
                    name="protobuf", version="7.36.2")
 
 
-def concluded(*builds, machine=QUIET, races=CLEAN, project=PROJECT, seconds=252.0, **others):
+def concluded(*builds, machine=QUIET, races=CLEAN, project=PROJECT, seconds=252.0, interpreters=(), processes=(),
+              extensions=NO_EXTENSIONS, sections=None, **others):
     """Return an evaluation of those builds with its facts and all that they come to."""
-    usual = {"request": EvaluationRequest(path=Path()), "interpreters": (), "processes": ()}
-    return judged(Evaluation(project=project, machine=machine, builds=builds, races=races, seconds=seconds,
-                             **usual | others))
+    interpreters = interpreters or tuple(inside() for _ in processes)
+    counterparts = {each.build.label: make_build(each.build.label.removesuffix("t")) for each in builds}
+    speed = CostsAndGains(
+        machine=machine, speed={each.build.label: each.speed for each in builds}, models_compared=bool(processes),
+        others={(model, each.build.label): OtherModel(measured=each.measured, failure=each.failure)
+                for model, some in (("subinterpreters", interpreters), ("processes", processes)) for each in some})
+    measured = {
+        "packages": {each.build.label: each.readiness for each in builds},
+        "interpreters": {each.build.label: each.readiness for each in interpreters},
+        "sources": extensions,
+        "extensions": {each.build.label: each.own for each in (*builds, *interpreters) if each.own},
+        "trial": {each.build.label: each.trial for each in interpreters},
+        "tests": {label: run for each in builds for label, run in (
+            (each.build.label, each.tests), (counterparts[each.build.label].label, each.reference_tests))},
+        "races": races, "speed": speed}
+    return judged(Evaluation(
+        project=project, builds=tuple(each.build for each in builds), seconds=seconds, named=extensions,
+        counterparts=counterparts, with_gil=tuple(each.build for each in interpreters),
+        offered={each.build.label: each.offered for each in builds}, sections=measured | (sections or {}),
+        **{"request": EvaluationRequest(path=Path())} | others))
 
 
-def changed(found, **changes):
+def builds_of(given):
+    """Return what an evaluation found on each build without a GIL."""
+    return [Made(build=build, readiness=given.packages[label], tests=given.tests[label], own=given.own.get(label),
+                 reference_tests=given.tests_with_gil(label), offered=given.offered[label], cost=speed.cost,
+                 gain=speed.gain, contention=speed.contention, failure=speed.failure, forced=speed.forced,
+                 differs=speed.differs)
+            for build in given.builds for label in (build.label,) for speed in (given.speed[label],)]
+
+
+def changed(given, **changes):
     """Return an evaluation with other findings, and all that they come to."""
-    return judged(replace(found, **changes))
+    interpreters, processes = (
+        [MadeInside(build=build, readiness=given.packages[label], trial=given.trials[label], own=given.own.get(label),
+                    measured=other.measured, failure=other.failure)
+         for build in some for label in (build.label,) for other in (given.rounds.other_model(model, label),)]
+        for model, some in (("subinterpreters", given.with_gil), ("processes", given.with_processes)))
+    usual = {"builds": builds_of(given), "interpreters": interpreters, "processes": processes,
+             "machine": given.machine, "races": given.races, "extensions": given.extensions, "project": given.project,
+             "seconds": given.seconds, "request": given.request}
+    parts = usual | changes
+    return concluded(*parts.pop("builds"), **parts)
 
 
 def conclude(build, machine=QUIET, races=CLEAN, extensions=NO_EXTENSIONS):
@@ -176,7 +245,7 @@ def conclude_interpreters(build, machine=QUIET, races=UNASKED, extensions=NO_EXT
 
 def conclude_processes(build, machine=QUIET, races=UNASKED, extensions=NO_EXTENSIONS):
     """Return the verdict on processes of one build."""
-    return concluded(machine=machine, races=races, extensions=extensions, processes=(build,)).conclusions[0]
+    return concluded(machine=machine, races=races, extensions=extensions, processes=(build,)).conclusions[1]
 
 
 def next_steps(*builds, races=CLEAN, measuring="", extensions=NO_EXTENSIONS, **others):
@@ -201,9 +270,9 @@ def evaluation(*, machine=QUIET):
                               pools=(NativePool(library="OpenBLAS", threads=2),)))
     offered = (WheelChoice(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
                WheelChoice(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))
-    second = BuildEvaluation(
+    second = Made(
         build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
         reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)
     interpreters = (inside(lxml(), protobuf(), measured=NOT_DONE, trial=trial()),)
-    processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
+    processes = (MadeInside(build=make_build("3.14"), measured=ratio(1.7)),)
     return concluded(first, second, machine=machine, races=races, interpreters=interpreters, processes=processes)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.evaluate import pipeline
+from gilscope.toolkit.evaluate import shared_sections
 from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.workload.rounds import OTHER_MODELS
 from gilscope.toolkit.evaluate.request import EvaluationRequest
-from gilscope.toolkit.evaluate.sections import Sections
+from gilscope.toolkit.evaluate.sections import BuildSpeed
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
 from gilscope.toolkit.report.terminal import render
@@ -118,7 +118,7 @@ def evaluated_as_if_fast(
     at_hand = find_builds(builds)
     workload = str(copy / truth.script) if truth.script else "load:work"
     asked = EvaluationRequest(path=copy, workload=workload, budget=budget)
-    with patch.object(pipeline, "CostAndGainMeasurer", _Fast):
+    with patch.object(shared_sections, "CostAndGainMeasurer", _Fast):
         done = Evaluator(asked, select_builds(at_hand, free), at_hand.builds, say).run()
     return told_by(plain(done), render(document(done)))
 
@@ -136,11 +136,11 @@ class _Fast:
     def compare(self, *_places: object) -> CostsAndGains:
         """Return that one thread costs nothing, and two are nearly twice as fast, in each model."""
         fine = made_up.found(gain=made_up.gain({2: made_up.ratio(1.8)}))
-        sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
+        speed = BuildSpeed(cost=fine.cost, gain=fine.gain, contention=fine.contention)
         others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
                   for model in OTHER_MODELS}
         return CostsAndGains(machine=made_up.QUIET, others=others, models_compared=True,
-                             sections=dict.fromkeys(self._counterparts, sections))
+                             speed=dict.fromkeys(self._counterparts, speed))
 
 
 def told_by(values: dict[str, Any], output: str) -> EvaluationOutcome:

@@ -40,6 +40,7 @@ from tests.evaluate.made_up import (
     CLEAN,
     NOT_DONE,
     QUIET,
+    MadeInside,
     concluded,
     evaluation,
     finding,
@@ -64,6 +65,9 @@ def told(*builds, **others):
 
 def said(given):
     return "\n".join(first.lines(given))
+
+
+PROCESSES = (MadeInside(build=make_build("3.14"), measured=ratio(1.7)),)
 
 
 @pytest.mark.parametrize(("changes", "decision"), [
@@ -196,9 +200,10 @@ def test_thing_to_mend_whose_place_nobody_knows_is_no_effort_of_nothing():
 
 def test_gil_that_was_on_keeps_the_gain_unknown_on_a_busy_machine_too():
     flipped = Missing(reason="the GIL was on at the end of the workload: app._c turned it on")
-    assert best_known_gain(found(gain=gain(measured=flipped)), BUSY) == flipped
+    assert best_known_gain(concluded(found(gain=gain(measured=flipped)), machine=BUSY), "3.14t") == flipped
     for measured in ({2: ratio(1.5)}, replace(flipped, cause=Cause.BUSY)):
-        assert best_known_gain(found(gain=gain(measured=measured)), BUSY).reason.startswith(
+        seen = concluded(found(gain=gain(measured=measured)), machine=BUSY)
+        assert best_known_gain(seen, "3.14t").reason.startswith(
             "the machine was too busy")
 
 
@@ -253,7 +258,7 @@ def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_coll
     (gain(), "at most", "at most 1.90x as fast as 3.14"),
 ])
 def test_gain_is_the_best_that_is_known(given, how, words):
-    seen = best_known_gain(found(gain=given), QUIET)
+    seen = best_known_gain(concluded(found(gain=given), machine=QUIET), "3.14t")
     assert seen.how == how
     assert words in said(told(found(gain=given)))
 
@@ -270,16 +275,17 @@ def test_gain_and_cost_with_the_gil_forced_off_stand_in():
     forced = Forced(against="3.14", by="workload", cost=found().cost, measured={2: ratio(1.4)}, failure="",
                     machine=QUIET)
     blocked = found(readiness=report(finding(Status.GIL)), gain=NOT_DONE, cost=NOT_DONE, forced=forced)
-    assert best_known_gain(blocked, QUIET).how == "forced off"
-    assert best_known_cost(blocked, QUIET).times == pytest.approx(1 / 0.95)
+    assert best_known_gain(concluded(blocked, machine=QUIET), "3.14t").how == "forced off"
+    assert best_known_cost(concluded(blocked, machine=QUIET), "3.14t").times == pytest.approx(1 / 0.95)
     text = said(told(blocked))
     assert "1.40x [1.37, 1.43] as fast as 3.14 with 2 threads, measured, with the GIL forced off, which is not" in text
     assert "times the CPU time of 3.14, with the GIL forced off, which is not safe" in text
     kept = replace(blocked, forced=replace(forced, cost=replace(found().cost, memory=MEMORY)))
     assert "of the workload with 2 threads, with the GIL forced off, which is not safe)" in said(told(kept))
     busy = replace(blocked, forced=replace(forced, machine=BUSY))
-    assert isinstance(best_known_gain(busy, QUIET), Missing)
-    assert best_known_cost(busy, QUIET) == NOT_DONE   # the section below judges no speed either
+    assert isinstance(best_known_gain(concluded(busy, machine=QUIET), "3.14t"), Missing)
+    # The section below judges no speed either.
+    assert best_known_cost(concluded(busy, machine=QUIET), "3.14t") == NOT_DONE
 
 
 def test_memory_is_of_a_named_process_in_mib():
@@ -292,9 +298,9 @@ def test_memory_is_of_a_named_process_in_mib():
 def test_what_works_with_the_gil_is_said_where_moving_does_not():
     given = evaluation()
     assert given.answer.instead == ("processes on 3.14: 1.70x [1.67, 1.73] as fast as threads there",)
-    assert told(found(), processes=given.processes).decision is Decision.MOVE
-    assert told(found(), processes=given.processes).instead == ()
-    assert told(found(gain=NOT_DONE), processes=given.processes).instead == given.answer.instead
+    assert told(found(), processes=PROCESSES).decision is Decision.MOVE
+    assert told(found(), processes=PROCESSES).instead == ()
+    assert told(found(gain=NOT_DONE), processes=PROCESSES).instead == given.answer.instead
 
 
 def test_one_command_tells_more():

@@ -9,7 +9,6 @@ import pytest
 
 from gilscope.toolkit.evaluate import cache as kept_module
 from gilscope.toolkit.evaluate.cache import FRESH_SECONDS, EvaluationCache, why_provisional
-from gilscope.toolkit.evaluate.pipeline import STEPS, Tests
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Binding,
@@ -22,14 +21,15 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
+    BuildSpeed,
     Cause,
     Forced,
     InterpretersCrashed,
     Missing,
     Place,
-    Sections,
     WorkloadFailure,
 )
+from gilscope.toolkit.evaluate.shared_sections import SHARED, Tests
 from tests.evaluate.made_up import CLEAN, QUIET, evaluation, found, ratio, suite
 from tests.fakes import make_build
 
@@ -69,6 +69,7 @@ def test_part_comes_back_as_it_was(kept):
     assert part.made > 0
 
 
+RESULTS = {section.code: section.result for section in SHARED}
 OWN = OwnExtensions(
     modules=(ExtensionModule(name="app._fast", binding=Binding.C_API, backend="setuptools", file="setup.py", line=3),),
     sources=(ExtensionSource(file="fast.c", language="C", binding=Binding.C_API, defines=True, line=9, declared=False,
@@ -78,26 +79,24 @@ OWN = OwnExtensions(
 
 def steps_of(found):
     """Return the results of the steps that an evaluation is made from; of some builds, everything is missing."""
-    reports = {each.build.label: each.readiness for each in found.builds}
+    reports = dict(found.packages)
     forced = Forced(against="3.14", by="tests", cost=NO_TIME, measured={0: ratio(inf)}, failure="", machine=QUIET)
-    sections = {each.build.label: Sections(cost=each.cost, gain=each.gain, contention=each.contention, forced=forced,
-                                           failure=WorkloadFailure(kind="fails", detail="\udcff"))
-                for each in found.builds}
+    speed = {label: replace(each, forced=forced, failure=WorkloadFailure(kind="fails", detail="\udcff"))
+             for label, each in found.speed.items()}
     models = {("threads", "3.14"): OtherModel(measured=ratio(1.1), failure=""),
               ("subinterpreters", "3.14"): OtherModel(measured=NO_TIME, failure="crash")}
     return {
         "packages": reports, "interpreters": reports,
         "sources": OWN,
         "extensions": {"3.14t": OwnBuild(build="3.14t", report=reports["3.14t"])},
-        "trial": {"a": InterpretersCrashed(reason="crash"),
-                    **{each.build.label: each.trial for each in found.interpreters}},
-        "tests": ({each.build.label: each.tests for each in found.builds}, {"3.14t": ("numpy",)}),
+        "trial": {"a": InterpretersCrashed(reason="crash"), **found.trials},
+        "tests": dict(found.tests),
         "races": found.races,
-        "speed": CostsAndGains(machine=QUIET, sections=sections, others=models, models_compared=True)}
+        "speed": CostsAndGains(machine=QUIET, speed=speed, others=models, models_compared=True)}
 
 
 NOTHING = Missing(reason="no tests")
-NO_SPEED = CostsAndGains(machine=NOTHING, sections={"3.14t": Sections.missing(NOTHING)}, others={},
+NO_SPEED = CostsAndGains(machine=NOTHING, speed={"3.14t": BuildSpeed.missing(NOTHING)}, others={},
                          models_compared=False)
 
 
@@ -106,11 +105,11 @@ NO_SPEED = CostsAndGains(machine=NOTHING, sections={"3.14t": Sections.missing(NO
 def test_result_of_every_step_comes_back_as_it_was(kept, monkeypatch, step, value):
     monkeypatch.setattr(kept_module, "why_provisional", lambda _: "")   # a real one is stored without what is not final
     kept().put(step, value)
-    assert kept().get(STEPS[step].result, step).value == value
+    assert kept().get(RESULTS[step], step).value == value
 
 
 def test_every_step_is_tried():
-    assert set(steps_of(evaluation())) == set(STEPS)
+    assert set(steps_of(evaluation())) == set(RESULTS)
 
 
 @pytest.mark.parametrize("change", [

@@ -97,7 +97,8 @@ def test_failing_tests_and_tests_not_run():
         "3.14t: look at the failing tests",)
     assert steps(found(tests=suite(failed=1), reference_tests=NOT_DONE)) == ("3.14t: look at the failing tests",)
     assert steps(found(tests=suite(lacking=("psutil",)))) == ()
-    assert steps(found(tests=NO_TIME), found(tests=NOT_DONE), found(tests=suite(failed=1)))[2] == (
+    assert steps(found(tests=NO_TIME, build=make_build("3.15t")),
+                 found(tests=NOT_DONE, build=make_build("3.16t")), found(tests=suite(failed=1)))[2] == (
         "3.14t: look at the failing tests")
     assert steps(found(), races=NOT_DONE) == ()
     assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)

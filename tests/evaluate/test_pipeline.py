@@ -9,7 +9,7 @@ import pytest
 
 from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
-from gilscope.toolkit.evaluate import pipeline, run_sites
+from gilscope.toolkit.evaluate import run_sites, shared_sections
 from gilscope.toolkit.evaluate.cache import EvaluationCache
 from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages import scratch
@@ -17,12 +17,12 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 from gilscope.toolkit.evaluate.pipeline import Evaluator
-from gilscope.toolkit.evaluate.probes import PROBES
+from gilscope.toolkit.evaluate.probes import SECTIONS
 from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAndGains
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import races as looking
 from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
-from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Place, Sections
+from gilscope.toolkit.evaluate.sections import BuildSpeed, Cause, Development, LeftOut, Missing, Place
 from gilscope.toolkit.evaluate.verdict import exit_code
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
@@ -91,7 +91,7 @@ class Steps:
         if limit <= 0:
             return Missing(reason=NO_TIME, cause=Cause.TIME)
         self.step("tests")
-        return suite(build=run_site.build, gil_end=not run_site.build.endswith("t"))
+        return suite(build=run_site.build, gil_end=not run_site.build.endswith("t"), lacking=run_site.lacking)
 
     def comparing(self, project, workload, builds, counterparts, *, left, say, hold_machine):
         self.left, self.hold_machine = left, hold_machine
@@ -101,9 +101,10 @@ class Steps:
         if self.left() > 0:
             with self.hold_machine():
                 self.step("speed")
-        sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
+        speed = BuildSpeed(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
+        labels = [label for label in run_sites if label != COUNTERPART.label]
         return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, models_compared=False,
-                             sections=dict.fromkeys(run_sites, sections))
+                             speed=dict.fromkeys(labels, speed))
 
     def check_races(self, project, run_site, *, limit, threads=0):
         if limit <= 0:
@@ -116,11 +117,11 @@ class Steps:
 def steps(monkeypatch):
     made = Steps()
     for name in ("diagnose", "with_newest", "try_interpreters", "run_tests"):
-        monkeypatch.setattr(pipeline, name, getattr(made, name))
+        monkeypatch.setattr(shared_sections, name, getattr(made, name))
     monkeypatch.setattr(looking, "check_races", made.check_races)
     monkeypatch.setattr(scratch, "prepare", made.prepare)
-    monkeypatch.setattr(pipeline, "CostAndGainMeasurer", made.comparing)
-    monkeypatch.setattr(pipeline, "wait_quiet", lambda limit, say: made.step("wait"))
+    monkeypatch.setattr(shared_sections, "CostAndGainMeasurer", made.comparing)
+    monkeypatch.setattr(shared_sections, "wait_quiet", lambda limit, say: made.step("wait"))
     monkeypatch.setattr(run_sites, "install_project", lambda *_, **__: Installation())
     return made
 
@@ -154,14 +155,27 @@ def test_all_steps_in_their_order(steps, folder):
 def test_budget_that_runs_out_leaves_out_what_follows(steps, folder, step, missing):
     steps.takes[step] = 700.0
     found, _ = evaluate(steps, folder)
-    (build,) = found.builds
-    sections = {"tests": build.tests, "races": found.races}
+    sections = {"tests": found.tests["3.14t"], "races": found.races}
     assert {name for name, each in sections.items() if isinstance(each, Missing)} == missing
     assert all(sections[name].reason == NO_TIME for name in missing)
-    assert isinstance(build.readiness, BuildReport)
+    assert isinstance(found.packages["3.14t"], BuildReport)
     assert found.seconds >= 700.0
     if "tests" in missing:
         assert (found.conclusions[0].word, found.conclusions[0].confidence) == (Verdict.INCONCLUSIVE, "low")
+
+
+@pytest.mark.parametrize(("workload", "gain"), [("app:f", NO_TIME), (None, NO_WORKLOAD.reason)])
+def test_cost_and_gain_without_time_are_missing_and_the_gain_only_with_a_workload(steps, folder, workload, gain):
+    steps.takes["races"] = 700.0
+    found, _ = evaluate(steps, folder, workload=workload)
+    assert "speed" not in steps.asked
+    assert (found.speed["3.14t"].cost.reason, found.speed["3.14t"].gain.reason) == (NO_TIME, gain)
+
+
+def test_workload_that_was_not_checked_for_races_is_not_known(steps, folder):
+    steps.takes["tests"] = 700.0
+    found, _ = evaluate(steps, folder, workload="app:f")
+    assert "races.not-known" in {fact.code for fact in found.facts if fact.target == "3.14t"}
 
 
 def test_budget_of_nothing_is_inconclusive(steps, folder):
@@ -218,7 +232,8 @@ def test_package_in_a_namespace_package_is_imported_from_its_sources_first(steps
     (tmp_path / "tests").mkdir()
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'acme.fast'\n")
     folders = []
-    monkeypatch.setattr(pipeline, "run_tests", lambda project, site, **_: folders.append(site.folders) or suite())
+    monkeypatch.setattr(shared_sections, "run_tests",
+                        lambda project, site, **_: folders.append(site.folders) or suite())
     evaluate(steps, tmp_path)
     assert [(each[0], each[1].name) for each in folders] == [
         (tmp_path / "src", "3.14t"), (tmp_path / "src", "3.14")]
@@ -271,9 +286,9 @@ def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps,
 def test_installer_that_fails_is_a_reason(steps, folder):
     steps.fails = {"readiness": BuildError("no pip"), "run_sites": BuildError("no pip")}
     found, _ = evaluate(steps, folder)
-    assert found.builds[0].readiness == Missing(reason="no pip", cause=Cause.FAILED)
+    assert found.packages["3.14t"] == Missing(reason="no pip", cause=Cause.FAILED)
     assert exit_code(found) == 3   # nobody knows anything
-    assert found.builds[0].tests == Missing(reason="no pip", cause=Cause.FAILED)   # the next call tries again
+    assert found.tests["3.14t"] == Missing(reason="no pip", cause=Cause.FAILED)   # the next call tries again
     assert found.races == Missing(reason="no pip", cause=Cause.FAILED)
 
 
@@ -289,8 +304,8 @@ def test_nothing_installed_before_is_inconclusive_offline(steps, folder, monkeyp
     monkeypatch.setattr(scratch, "prepare", lambda *_: {})
     found, _ = evaluate(steps, folder, offline=True)
     assert found.conclusions[0].word is Verdict.INCONCLUSIVE
-    assert "call it once without --offline" in found.builds[0].readiness.reason
-    assert "call it once without --offline" in found.builds[0].tests.reason
+    assert "call it once without --offline" in found.packages["3.14t"].reason
+    assert "call it once without --offline" in found.tests["3.14t"].reason
 
 
 def test_lock_is_told_at_once_as_metadata(steps, folder):
@@ -298,7 +313,7 @@ def test_lock_is_told_at_once_as_metadata(steps, folder):
     found, said = evaluate(steps, folder)
     assert said[0] == (
         "3.14t: 1 of 2 packages of the lock have a wheel; no wheel: other (metadata only, not a verdict)")
-    assert [each.kind for each in found.builds[0].offered] == ["nothing", "pure"]
+    assert [each.kind for each in found.offered["3.14t"]] == ["nothing", "pure"]
 
 
 POETRY_LOCK = """
@@ -376,7 +391,7 @@ def test_project_without_requirements_has_nothing_in_the_way(steps, folder):
     (folder / "requirements.txt").unlink()
     found, _ = evaluate(steps, folder)
     assert "readiness" not in steps.asked
-    assert found.builds[0].readiness.findings == ()
+    assert found.packages["3.14t"].findings == ()
     assert found.conclusions[0].word is Verdict.READY
 
 
@@ -389,8 +404,8 @@ def test_project_without_tests_is_inconclusive(steps, folder):
 
 def test_build_without_a_counterpart(steps, folder):
     found, _ = evaluate(steps, folder, at_hand=(FREE,), workload=None)
-    assert found.interpreters == ()
-    assert "no build like 3.14t with a GIL" in found.builds[0].reference_tests.reason
+    assert found.with_gil == ()
+    assert "no build like 3.14t with a GIL" in found.tests_with_gil("3.14t").reason
     assert [each.target for each in found.conclusions] == ["3.14t"]
 
 
@@ -424,12 +439,12 @@ def again(steps, folder, tmp_path_factory, monkeypatch):
     python.write_text("")
     monkeypatch.setenv("GILSCOPE_CACHE", str(elsewhere / "cache"))
 
-    def go(*, look="", fresh=False, probes=PROBES, **asked):
+    def go(*, look="", fresh=False, sections=SECTIONS, **asked):
         steps.asked.clear()
         said = []
         builds = [replace(each, base_executable=str(python)) for each in (FREE, COUNTERPART)]
         evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds[:1], builds, said.append,
-                              clock=lambda: steps.now, probes=probes,
+                              clock=lambda: steps.now, sections=sections,
                               open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=fresh))
         return evaluator.explain(look) if look else evaluator.run(), list(steps.asked), said
 
@@ -451,14 +466,21 @@ def test_nothing_is_measured_twice(again):
     ({"workload": "app:f"}, ["run_sites", "trial", "races", "speed"]),
     ({"sdists": True}, ["readiness", "newest", "run_sites", "trial", "tests", "races", "speed"])])
 def test_option_has_only_those_steps_measured_again_that_depend_on_it(again, monkeypatch, steps, asked, measured):
-    monkeypatch.setattr(pipeline, "look_for_races", lambda *_, **__: steps.step("races") or CLEAN)
+    monkeypatch.setattr(shared_sections, "look_for_races", lambda *_, **__: steps.step("races") or CLEAN)
     again()
     assert list(dict.fromkeys(again(**asked)[1])) == measured
 
 
+def test_time_for_the_rounds_is_what_preparing_the_sites_leaves(again, steps):
+    again()
+    steps.takes["run_sites"] = 1000.0
+    found, asked, _ = again(budget=900.0)
+    assert (asked, found.speed["3.14t"].cost.reason) == (["run_sites"], NO_TIME)
+
+
 def test_results_with_a_larger_budget_are_found_without_naming_it(again):
     found, _, _ = again(budget=900.0)
-    assert again(look="lxml")[0].builds[0].cost == found.builds[0].cost
+    assert again(look="lxml")[0].speed == found.speed
     assert again()[1] == []
 
 
@@ -500,11 +522,11 @@ def test_waiting_takes_nothing_from_the_budget(again, steps):
 def test_looking_runs_no_tests(again):
     found, asked, _ = again(look="lxml")
     assert set(asked) == {"readiness", "newest"}
-    assert found.builds[0].tests.reason == "not run for --explain"
+    assert found.tests["3.14t"].reason == "not run for --explain"
     again()
     found, asked, _ = again(look="lxml")
     assert asked == []
-    assert found.builds[0].tests.passed == 412
+    assert found.tests["3.14t"].passed == 412
 
 
 @pytest.mark.parametrize(("name", "built"), [("lxml", False), ("app._fast", True), ("extensions", True)])
@@ -522,8 +544,9 @@ def sources_read(folder, monkeypatch):
     (folder / "setup.py").write_text("from setuptools import Extension, setup\n"
                                      "setup(ext_modules=[Extension('app._fast', ['fast.c'])])\n")
     (folder / "fast.c").write_text("")
-    read, found = [], pipeline.find_extensions
-    monkeypatch.setattr(pipeline, "find_extensions", lambda *words, **named: read.append(1) or found(*words, **named))
+    read, found = [], shared_sections.find_extensions
+    monkeypatch.setattr(shared_sections, "find_extensions",
+                        lambda *words, **named: read.append(1) or found(*words, **named))
     return read
 
 
@@ -549,7 +572,8 @@ def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder,
     seen = []
     out = (LeftOut(file="tests/test_x.py", why="no"),)
     tests = suite(left_out=out)
-    monkeypatch.setattr(pipeline, "run_tests", lambda project, run_site, *, limit: replace(tests, build=run_site.build))
+    monkeypatch.setattr(shared_sections, "run_tests",
+                        lambda project, run_site, *, limit: replace(tests, build=run_site.build))
     monkeypatch.setattr(looking, "check_races",
                         lambda project, *_, **__: seen.append(project.tests) or CLEAN)
     evaluate(steps, folder)
@@ -559,11 +583,11 @@ def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder,
 def test_file_that_only_the_build_with_the_gil_cannot_collect_is_checked_for_races(steps, folder, monkeypatch):
     seen = []
     tests = suite(left_out=(LeftOut(file="tests/test_threads.py", why="needs a build without a GIL"),))
-    monkeypatch.setattr(pipeline, "run_tests", lambda project, run_site, *, limit: replace(
+    monkeypatch.setattr(shared_sections, "run_tests", lambda project, run_site, *, limit: replace(
         tests if run_site.build == "3.14" else suite(), build=run_site.build))
     monkeypatch.setattr(looking, "check_races", lambda project, *_, **__: seen.append(project.tests) or CLEAN)
     found, _ = evaluate(steps, folder)
-    assert seen == [("python", "-m", "pytest", "-q")] == [found.project.tests]
+    assert seen == [("python", "-m", "pytest", "-q")] == [found.collected.tests]
 
 
 def test_each_part_is_announced_with_what_comes_next(steps, folder):
@@ -596,14 +620,14 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
     assert (before.uncompiled, after.uncompiled, after.root, after.folders[0]) == (False, True, None, folder)
 
 
-PROBE = """
+SECTION = """
 from gilscope.toolkit.evaluate.facts import Effect, Fact
-from gilscope.toolkit.evaluate.probes.probe import Probe
+from gilscope.toolkit.evaluate.section import Section
 from gilscope.toolkit.evaluate.sections import Place
 
 
-def run(context):
-    return {build.label: len(context.project.modules) for build in context.builds}
+def measure(found, means):
+    return {label: len(found.project.modules) for label in found.labels}
 
 
 def facts(found):
@@ -613,23 +637,23 @@ def facts(found):
                    places=(Place(file="app.py", line=1),))
 
 
-PICKLING = Probe(name="pickled objects", code="pickling", facts=facts, run=run, section=dict[str, int])
+PICKLING = Section(name="pickled objects", code="pickling", facts=facts, measure=measure, result=dict[str, int])
 """
 
 
 @pytest.fixture
 def pickling(tmp_path_factory, monkeypatch):
-    """Return a probe that a package outside of gilscope defines."""
+    """Return a section that a package outside of gilscope defines."""
     place = tmp_path_factory.mktemp("package")
-    (place / "one_more_probe.py").write_text(PROBE)
+    (place / "one_more_section.py").write_text(SECTION)
     monkeypatch.syspath_prepend(place)
-    return importlib.import_module("one_more_probe").PICKLING
+    return importlib.import_module("one_more_section").PICKLING
 
 
-def test_probe_of_another_package_is_in_verdict_screen_plan_and_json(steps, folder, pickling):
+def test_section_of_another_package_is_in_verdict_screen_plan_and_json(steps, folder, pickling):
     said = []
     found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), said.append,
-                      clock=lambda: steps.now, probes=(*PROBES, pickling)).run()
+                      clock=lambda: steps.now, sections=(*SECTIONS, pickling)).run()
     assert said[-1] == "7/7 pickled objects"
     first = found.conclusions[0]
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
@@ -641,36 +665,36 @@ def test_probe_of_another_package_is_in_verdict_screen_plan_and_json(steps, fold
     assert (fact["target"], fact["effect"], fact["places"]) == ("3.14t", "unknown", ["app.py:1"])
 
 
-def test_section_of_a_probe_is_not_measured_twice(again, pickling):
-    first, _, _ = again(probes=(*PROBES, pickling))
-    second, _, said = again(probes=(*PROBES, pickling))
-    assert second.sections == first.sections == {"pickling": {"3.14t": 1}}
+def test_section_of_another_package_is_not_measured_twice(again, pickling):
+    first, _, _ = again(sections=(*SECTIONS, pickling))
+    second, _, said = again(sections=(*SECTIONS, pickling))
+    assert second.sections["pickling"] == first.sections["pickling"] == {"3.14t": 1}
     assert said[-1] == "7/7 pickled objects: nothing has changed since it was measured"
 
 
-def test_section_of_a_probe_depends_on_the_options_that_it_names(again, pickling):
+def test_section_depends_on_the_options_that_it_names(again, pickling):
     def section_of(said):
         return said[-1].removeprefix("7/7 pickled objects")
 
-    hammering = replace(pickling, depends=("hammer",))
-    again(probes=(*PROBES, hammering), hammer=5.0)
-    assert section_of(again(probes=(*PROBES, hammering), hammer=5.0)[2]) == (
+    hammering = replace(pickling, options=("hammer",))
+    again(sections=(*SECTIONS, hammering), hammer=5.0)
+    assert section_of(again(sections=(*SECTIONS, hammering), hammer=5.0)[2]) == (
         ": nothing has changed since it was measured")
-    assert section_of(again(probes=(*PROBES, hammering), hammer=6.0)[2]) == ""
-    again(probes=(*PROBES, pickling), hammer=7.0)
-    assert section_of(again(probes=(*PROBES, pickling), hammer=8.0)[2]) == (
+    assert section_of(again(sections=(*SECTIONS, hammering), hammer=6.0)[2]) == ""
+    again(sections=(*SECTIONS, pickling), hammer=7.0)
+    assert section_of(again(sections=(*SECTIONS, pickling), hammer=8.0)[2]) == (
         ": nothing has changed since it was measured")
 
 
-def test_probes_name_options_that_a_request_has():
+def test_sections_name_options_that_a_request_has():
     names = {each.name for each in fields(EvaluationRequest)}
-    assert {name for probe in PROBES for name in probe.depends} <= names
-    (hammer,) = (probe for probe in PROBES if probe.code == "hammer")
-    assert {*hammer.depends} == {"budget", "hammer", "threads"}
+    assert {name for section in SECTIONS for name in section.options} <= {*names, "called"}
+    (hammer,) = (section for section in SECTIONS if section.code == "hammer")
+    assert {*hammer.options} >= {"budget", "hammer", "threads"}
 
 
-def test_probe_without_its_section_says_so(steps, folder, pickling):
+def test_section_that_is_not_measured_says_so(steps, folder, pickling):
     found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), lambda _: None,
-                      clock=lambda: steps.now, probes=(*PROBES, pickling)).explain("thing")
+                      clock=lambda: steps.now, sections=(*SECTIONS, pickling)).explain("thing")
     (fact,) = (each for each in found.facts if each.code.startswith("pickling"))
-    assert (fact.code, fact.text) == ("pickling.not-looked-at", "not asked for")
+    assert (fact.code, fact.text) == ("pickling.not-looked-at", "not run for --explain")

@@ -26,6 +26,7 @@ from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
 from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.readings import own_finding
 from gilscope.toolkit.evaluate.request import BUDGET, HAMMER_SECONDS, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import known
@@ -193,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
     if args.ci:
         place = args.path / github_workflow.PLACE
         _write(place, github_workflow.workflow(
-            evaluation.project, [each.build for each in evaluation.builds], extensions=evaluation.extensions.any,
+            evaluation.collected, evaluation.builds, extensions=evaluation.extensions.any,
             installed=_installed(evaluation)))
         print_stderr(f"wrote {place}")
     if page:
@@ -204,8 +205,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _installed(evaluation: Evaluation) -> github_workflow.InstalledModules:
     """Return the modules that installing the project gave on every build without a GIL; empty if it was not built."""
-    made = [installed for each in evaluation.builds if each.own and each.own.finding
-            and (installed := each.own.finding.seen.distribution)]
+    made = [installed for label in evaluation.labels for finding in own_finding(evaluation, label)
+            if (installed := finding.seen.distribution)]
     top_level = [set(each.modules) for each in made]
     compiled = [{name for name, _ in each.extensions} for each in made]
     return github_workflow.InstalledModules(
@@ -287,15 +288,14 @@ def explained(evaluation: Evaluation, name: str) -> Document:
     Raises:
         UnknownNameError: nothing is.
     """
-    looked = (*(each.readiness for each in evaluation.builds), *(each.readiness for each in evaluation.interpreters))
-    reports = [report for each in looked if (report := known(each))]
+    reports = [report for each in evaluation.packages.values() if (report := known(each))]
     lock = evaluation.project.lock
     beside = Beside(
-        project=evaluation.project.name, builds=tuple(each.build for each in evaluation.builds),
+        project=evaluation.project.name, builds=evaluation.builds,
         locked=read_lock(lock) if lock and lock.is_file() else (),   # it may be gone by now
-        places={each.build.label: tests.imports for each in evaluation.builds if (tests := known(each.tests))},
-        forced={each.build.label: described(each.forced) for each in evaluation.builds
-                if each.forced is not None})
+        places={label: tests.imports for label in evaluation.labels if (tests := known(evaluation.tests[label]))},
+        forced={label: described(speed.forced) for label, speed in evaluation.speed.items()
+                if speed.forced is not None})
     reports += [own.report for own in own_extensions.builds_of(evaluation) if own.report]
     document = explain(reports, name, beside)
     document = Document((*document.sections, *own_extensions.explained(evaluation, name)))

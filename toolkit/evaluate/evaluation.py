@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from gilscope.toolkit.evaluate.decision import UNREAD
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS, OwnExtensions
-from gilscope.toolkit.evaluate.sections import UNASKED
+from gilscope.toolkit.evaluate.project.suite.leaving_out import without
+from gilscope.toolkit.evaluate.sections import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,64 +17,21 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import Answer, Step, Upkeep
     from gilscope.toolkit.evaluate.facts import Confidence, Fact
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
     from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.evaluate.sections import (
-        Contention,
-        Cost,
+        BuildSpeed,
         Development,
-        Forced,
-        Gain,
         InterpretersCrashed,
         InterpreterTrial,
         MachineFacts,
-        Missing,
         Races,
         TestRun,
-        WorkloadFailure,
     )
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.stats.verdict import Comparison
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildEvaluation:
-    """Everything found on one build without a GIL."""
-
-    build: Build
-    offered: tuple[WheelChoice, ...] | Missing
-    readiness: BuildReport | Missing
-    tests: TestRun | Missing
-    reference_tests: TestRun | Missing   # on its counterpart with a GIL: what fails there, too, is not held against it
-    cost: Cost | Missing
-    gain: Gain | Missing
-    contention: Contention | Missing
-    failure: WorkloadFailure | None = None
-    forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
-    own: OwnBuild | None = None              # None: it has no extension modules of its own
-    differs: str = ""                        # how the workload's threads give something else than on its counterpart
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterpretersEvaluation:
-    """Everything found about subinterpreters on one build with a GIL."""
-
-    build: Build
-    readiness: BuildReport | Missing
-    measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
-    failure: str = ""                    # why it fails in interpreters although it does not in threads
-    trial: InterpreterTrial | InterpretersCrashed | Missing = UNASKED
-    own: OwnBuild | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessesEvaluation:
-    """Everything found about processes on one build with a GIL."""
-
-    build: Build
-    measured: Comparison | Missing       # in processes against as many threads of this build
 
 
 class Verdict(StrEnum):
@@ -103,22 +61,91 @@ class Evaluation:
 
     project: Project
     request: EvaluationRequest
-    machine: MachineFacts | Missing
-    builds: tuple[BuildEvaluation, ...]
-    interpreters: tuple[InterpretersEvaluation, ...]
-    processes: tuple[ProcessesEvaluation, ...]   # empty: no workload that could be shared out among them
-    races: Races | Missing
-    seconds: float                    # that it took
+    builds: tuple[Build, ...]         # those without a GIL, for which verdicts are given
+    counterparts: Mapping[str, Build]   # of each of them the build with a GIL, by label, where there is one
+    with_gil: tuple[Build, ...]       # each of those once: verdicts on subinterpreters and processes are given for them
+    named: OwnExtensions = NO_EXTENSIONS   # its own extension modules, as its build files name them
+    sections: Mapping[str, Any] = field(default_factory=dict)   # what each section measured, by its code
+    seconds: float = 0.0              # that it took
+    offered: Mapping[str, tuple[WheelChoice, ...] | Missing] = field(default_factory=dict)   # by the lock, by build
     development: Development | None = None   # None: there is nothing of the kind
-    extensions: OwnExtensions = NO_EXTENSIONS   # of the project's own, by its files
     upkeep: Upkeep = UNREAD           # what the project already does about builds without a GIL
+    needed: frozenset[str] = frozenset()   # normalized names of what the program needs, where its tests lack any
     kept: tuple[str, ...] = ()        # parts that were measured before, nothing they depend on having changed since
     kept_since: float | None = None   # when the oldest of them was, in seconds since the epoch
-    needed: frozenset[str] = frozenset()   # normalized names of what the program needs, where its tests lack any
-    sections: Mapping[str, object] = field(default_factory=dict)   # of probes that run something of their own, by code
-    facts: tuple[Fact, ...] = ()      # by all probes
+    facts: tuple[Fact, ...] = ()      # of all sections
     # Views over the facts:
     conclusions: tuple[Conclusion, ...] = ()
     next_steps: tuple[str, ...] = ()
     answer: Answer | None = None      # None: no build without a GIL was looked at
     plan: tuple[Step, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of the builds without a GIL."""
+        return tuple(build.label for build in self.builds)
+
+    @property
+    def collected(self) -> Project:
+        """Return the project without the files of tests that no build without a GIL can collect."""
+        return without(self.project, [self.tests[label] for label in self.labels])
+
+    @property
+    def all_builds(self) -> tuple[Build, ...]:
+        """Return all builds, those with a GIL last."""
+        return (*self.builds, *self.with_gil)
+
+    @property
+    def packages(self) -> Mapping[str, BuildReport | Missing]:
+        """Return what the packages do on each build: without the GIL, or in subinterpreters of a build with one."""
+        return {**self.sections["packages"], **self.sections["interpreters"]}
+
+    @property
+    def extensions(self) -> OwnExtensions:
+        """Return the project's own extension modules, with their sources if they were read."""
+        return cast("OwnExtensions", self.sections.get("sources", self.named))
+
+    @property
+    def own(self) -> Mapping[str, OwnBuild]:
+        """Return what building the project made, by label; empty if it has no extension modules of its own."""
+        return cast("Mapping[str, OwnBuild]", self.sections.get("extensions", {}))
+
+    @property
+    def trials(self) -> Mapping[str, InterpreterTrial | InterpretersCrashed | Missing]:
+        """Return what the project imports in an interpreter, by label of each build with a GIL."""
+        return cast("Mapping[str, InterpreterTrial | InterpretersCrashed | Missing]", self.sections["trial"])
+
+    @property
+    def tests(self) -> Mapping[str, TestRun | Missing]:
+        """Return the results of the project's tests on all builds."""
+        return cast("Mapping[str, TestRun | Missing]", self.sections["tests"])
+
+    @property
+    def races(self) -> Races | Missing:
+        """Return what the race checker found."""
+        return cast("Races | Missing", self.sections["races"])
+
+    @property
+    def rounds(self) -> CostsAndGains:
+        """Return what the rounds of measurements gave."""
+        return cast("CostsAndGains", self.sections["speed"])
+
+    @property
+    def speed(self) -> Mapping[str, BuildSpeed]:
+        """Return cost, gain and contention, by label of each build without a GIL."""
+        return self.rounds.speed
+
+    @property
+    def machine(self) -> MachineFacts | Missing:
+        """Return the machine during the rounds."""
+        return self.rounds.machine
+
+    @property
+    def with_processes(self) -> tuple[Build, ...]:
+        """Return the builds with a GIL on which the workload was compared in processes."""
+        return self.with_gil if self.rounds.models_compared else ()
+
+    def tests_with_gil(self, label: str) -> TestRun | Missing:
+        """Return the tests on the counterpart of a build: what fails there, too, is not held against the build."""
+        there = self.counterparts.get(label)
+        return self.tests[there.label] if there else Missing(reason=f"no build like {label} with a GIL is at hand")

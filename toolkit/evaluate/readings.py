@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.decision import How
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, InterpretersEvaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
     from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
@@ -54,9 +54,9 @@ def cpu_time_factor(cost: Cost, *, sure: bool) -> ValueRange:
                       hi=more.ratio * (hi / more.ratio) ** WIDER)
 
 
-def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> str:
+def lost_too_much(found: Evaluation, label: str) -> str:
     """Return how much slower the workload is, if that is so much that lost C code blocks; "" otherwise."""
-    cost, sure = known(build.cost), is_quiet(machine)
+    cost, sure = known(found.speed[label].cost), is_quiet(found.machine)
     if cost is None or cost.by == "tests":
         return ""
     factor = cpu_time_factor(cost, sure=sure)
@@ -71,17 +71,18 @@ def budget_for_cost(seconds: float) -> str:
     return f"{-int(-(seconds + TIME_FOR_COST) // 60)}m"
 
 
-def best_known_cost(build: BuildEvaluation, machine: MachineFacts | Missing) -> Paid | Missing:
+def best_known_cost(found: Evaluation, label: str) -> Paid | Missing:
     """Return the cost for one thread and one process, with the GIL forced off if something turned it on."""
-    cost, forced, sure = build.cost, False, is_quiet(machine)
-    match build.cost, build.forced:
+    speed = found.speed[label]
+    cost, forced, sure = speed.cost, False, is_quiet(found.machine)
+    match speed.cost, speed.forced:
         case Missing(), Forced(cost=Cost() as instead, machine=where) if is_quiet(where):
             cost, forced, sure = instead, True, True
     if isinstance(cost, Missing):
         return cost
     factor = cpu_time_factor(cost, sure=sure)
     return Paid(times=factor.value, lo=factor.lo, hi=factor.hi, against=cost.against, by=cost.by, busy=not sure,
-                memory=cost.memory, forced=forced, of=_variant(cost) if build.own else "")
+                memory=cost.memory, forced=forced, of=_variant(cost) if label in found.own else "")
 
 
 def _variant(cost: Cost) -> str:
@@ -104,17 +105,18 @@ def _named_modules(names: Sequence[str]) -> list[str]:
     return [name for name in names if not name.endswith("__mypyc")]
 
 
-def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
+def best_known_gain(found: Evaluation, label: str) -> Gained | Missing:
     """Return the best that is known of a build's gain: with the GIL forced off, measured, or a bound."""
-    gain = build.gain
-    if build.differs:
+    speed = found.speed[label]
+    gain = speed.gain
+    if speed.differs:
         return Missing(reason=NOT_THE_SAME)
-    match build.forced:
+    match speed.forced:
         case Forced(machine=where, measured=measured, against=against) if is_quiet(where) and (best := _best(measured)):
             return _compared("forced off", *best, known(gain), against)
     if isinstance(gain, Missing):
         return gain
-    if not is_quiet(machine):
+    if not is_quiet(found.machine):
         return gain.lacking or Missing(reason=NOT_QUIET)
     if best := _best(gain.measured):
         return _compared("measured", *best, gain, gain.against)
@@ -175,14 +177,15 @@ def with_threads(threads: int) -> str:
     return f" with {threads} threads" if threads else ""
 
 
-def own_finding(seen: BuildEvaluation | InterpretersEvaluation) -> tuple[Finding, ...]:
+def own_finding(found: Evaluation, label: str) -> tuple[Finding, ...]:
     """Return the project itself as one more package, where it was built."""
-    return (seen.own.finding,) if seen.own and seen.own.finding else ()
+    own = found.own.get(label)
+    return (own.finding,) if own and own.finding else ()
 
 
-def turns_gil_on(build: BuildEvaluation) -> bool:
+def turns_gil_on(found: Evaluation, label: str) -> bool:
     """Return True if a package or an extension module of the project's own is known to turn the GIL on."""
-    report, own = known(build.readiness), build.own
+    report, own = known(found.packages[label]), found.own.get(label)
     by_package = report is not None and any(each.verdict.status is Status.GIL for each in report.findings)
     if own is None:
         return by_package

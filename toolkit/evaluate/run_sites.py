@@ -97,16 +97,6 @@ class RunSitePreparer:
                  if build.label in made else NOTHING_INSTALLED for build in builds}
         return PreparedSites(run_sites=sites, installed=installed)
 
-    def own_builds(self, prepared: PreparedSites, counterparts: Mapping[str, Build | None]) -> dict[str, OwnBuild]:
-        """Return the evidence about the project's own extension modules on each prepared site, by label of the build.
-
-        `counterparts` has the build with a GIL, by the label of each build without one.
-        """
-        missing = {label: OwnBuild(build=label, failure=run_site)
-                   for label, run_site in prepared.run_sites.items() if isinstance(run_site, Missing)}
-        labels = {label: counterpart.label for label, counterpart in counterparts.items() if counterpart}
-        return missing | own_builds(self._extensions, prepared.installed, labels)
-
     def _installed(self, folder: Path, build: Build, made: scratch.ScratchEnvironment) -> InstalledProject:
         target = folder / build.label
         done = self._install(build, made, target)
@@ -144,3 +134,16 @@ class RunSitePreparer:
         if stamp and not done.failure:
             store_installation(made.folder, target, stamp, done)
         return done
+
+
+def own_builds_on(
+    prepared: PreparedSites, extensions: OwnExtensions, counterparts: Mapping[str, Build],
+) -> dict[str, OwnBuild]:
+    """Return the evidence about the project's own extension modules on each prepared site, by label of the build.
+
+    `counterparts` has the build with a GIL, by the label of each build without one.
+    """
+    missing = {label: OwnBuild(build=label, failure=run_site)
+               for label, run_site in prepared.run_sites.items() if isinstance(run_site, Missing)}
+    labels = {label: counterpart.label for label, counterpart in counterparts.items()}
+    return missing | own_builds(extensions, prepared.installed, labels)

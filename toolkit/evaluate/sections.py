@@ -288,8 +288,8 @@ class Contention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
-    """The sections of one build."""
+class BuildSpeed:
+    """Cost, gain and contention on one build without a GIL."""
 
     cost: Cost | Missing
     gain: Gain | Missing
@@ -299,8 +299,8 @@ class Sections:
     differs: str = ""     # how threads give something else than on the other build: a sentence
 
     @classmethod
-    def missing(cls, reason: Missing) -> Sections:
-        """Return missing sections."""
+    def missing(cls, reason: Missing) -> BuildSpeed:
+        """Return that nothing was measured."""
         return cls(cost=reason, gain=reason, contention=reason)
 
 

@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.facts import (
     processes_on,
     subinterpreters_on,
 )
-from gilscope.toolkit.evaluate.probes import PROBES
+from gilscope.toolkit.evaluate.probes import SECTIONS
 from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import Gained, State
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.facts import Confidence
-    from gilscope.toolkit.evaluate.probes.probe import Probe
+    from gilscope.toolkit.evaluate.section import Section
 
 # For each effect, most severe first: the resulting verdict, and the effects whose texts explain it.
 WORDS: dict[Effect, tuple[Verdict, tuple[Effect, ...]]] = {
@@ -61,14 +61,13 @@ MOST_SAID = 4    # facts in the line of a step
 COULD_NOT = 3    # the exit code if something could not be finished
 
 
-def judged(found: Evaluation, probes: Sequence[Probe] = PROBES) -> Evaluation:
+def judged(found: Evaluation, sections: Sequence[Section] = SECTIONS) -> Evaluation:
     """Return an evaluation with its facts, conclusions, plan and answer."""
-    facts = tuple(fact for probe in probes for fact in probe.find(found))
+    facts = tuple(fact for section in sections for fact in section.find(found))
     found = replace(found, facts=facts)
-    labels = [each.build.label for each in found.builds]
-    targets = (*labels, *(subinterpreters_on(each.build.label) for each in found.interpreters),
-               *(processes_on(each.build.label) for each in found.processes))
-    conclusions = tuple(conclude(facts, target, free_threaded=target in labels) for target in targets)
+    targets = (*found.labels, *(subinterpreters_on(each.label) for each in found.with_gil),
+               *(processes_on(each.label) for each in found.with_processes))
+    conclusions = tuple(conclude(facts, target, free_threaded=target in found.labels) for target in targets)
     found = replace(found, conclusions=conclusions)
     found = replace(found, next_steps=tuple(next_steps(found)), answer=answer(found))
     return replace(found, plan=plan(found, found.answer.target) if found.answer else ())
@@ -87,7 +86,7 @@ def conclude(facts: tuple[Fact, ...], target: str, *, free_threaded: bool = True
 
 def exit_code(found: Evaluation) -> int:
     """Return 1 if every free-threaded build has a blocker, 3 if nothing could be installed, else 0."""
-    labels = {each.build.label for each in found.builds}
+    labels = {*found.labels}
     not_installed = {fact.target for fact in found.facts if fact.code == "packages.not-looked-at"
                      and fact.gap and fact.gap.cause is Cause.FAILED}
     if labels and labels <= not_installed:
@@ -103,11 +102,10 @@ def _confidence(fact: Fact) -> Confidence:
 
 def next_steps(found: Evaluation) -> Iterator[str]:
     """Yield each next step once, preceded by the labels of its builds, the most urgent first."""
-    labels = {each.build.label for each in found.builds}
     where: dict[str, list[str]] = {}
     for fact in found.facts:
         if fact.action:
-            where.setdefault(fact.action, []).extend([fact.target] * (fact.target in labels and not fact.for_all))
+            where.setdefault(fact.action, []).extend([fact.target] * (fact.target in found.labels and not fact.for_all))
     for action, targets in where.items():
         yield f"{', '.join(dict.fromkeys(targets))}: {action}" if targets else action
     ready = [each.target for each in found.conclusions if each.word in {Verdict.READY, Verdict.WITH_COST}]
@@ -138,12 +136,11 @@ def answer(found: Evaluation) -> Answer | None:
     if not found.builds:
         return None
     # Of builds with equally definite decisions, the newest.
-    target = min(reversed([each.build.label for each in found.builds]),
+    target = min(reversed(found.labels),
                  key=lambda label: (ORDER.index(decide(found, label)), _in_the_way(found, label)))
     decision, facts = decide(found, target), about(found.facts, target)
     blockers = tuple(_blockers(facts)) if _word(found, target) is Verdict.BLOCKED else ()
-    build = next(each for each in found.builds if each.build.label == target)
-    gain, cost = best_known_gain(build, found.machine), best_known_cost(build, found.machine)
+    gain, cost = best_known_gain(found, target), best_known_cost(found, target)
     return Answer(
         decision=decision, target=target, gain=gain, cost=cost, blockers=blockers,
         because=_because(found, decision, target, facts, blockers, gain), effort=_effort(found, facts),
@@ -267,8 +264,8 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
     if decision is Decision.MOVE:
         return
     ready = {each.target for each in found.conclusions if each.word in {Verdict.READY, Verdict.WITH_COST}}
-    models = (*(processes_on(each.build.label) for each in found.processes),
-              *(subinterpreters_on(each.build.label) for each in found.interpreters))
+    models = (*(processes_on(each.label) for each in found.with_processes),
+              *(subinterpreters_on(each.label) for each in found.with_gil))
     for target in models:
         for fact in found.facts if target in ready else ():
             if fact.target == target and fact.value and fact.value.verdict() == SpeedVerdict.FASTER:

@@ -18,10 +18,10 @@ from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload, Work
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
+    BuildSpeed,
     Cost,
     Forced,
     Missing,
-    Sections,
     WorkloadFailure,
     workload_failed,
 )
@@ -33,6 +33,7 @@ from tests.evaluate.made_up import (
     NOT_DONE,
     PROJECT,
     QUIET,
+    builds_of,
     changed,
     conclude,
     evaluation,
@@ -96,7 +97,7 @@ def compare(pair, variants, tmp_path, monkeypatch):
         ends = {build.label: suite(build=build.label, seconds=1.0, gil_end=True) for build in pair}
         comparing = CostAndGainMeasurer(project, name, pair, {pair[0].label: pair[1].label}, left=lambda: left,
                                         say=lambda _: None)
-        return comparing.compare(run_sites, ends).sections[pair[0].label]
+        return comparing.compare(run_sites, ends).speed[pair[0].label]
 
     return go
 
@@ -147,7 +148,7 @@ def test_time_that_runs_out_meanwhile_ends_it(monkeypatch, tmp_path):
 
 
 def test_nothing_is_forced_where_nothing_turned_the_gil_on():
-    assert Sections.missing(NO_TIME).forced is None
+    assert BuildSpeed.missing(NO_TIME).forced is None
     assert "forced off" not in render(document(evaluation()), width=200)
 
 
@@ -206,7 +207,8 @@ def test_failure_of_the_tests_says_once_that_the_gil_is_forced_off():
     (forced(by="tests", failure="the tests do not pass", cost=NOT_DONE, measured=NOT_DONE), "the tests do not pass")])
 def test_screen_says_what_was_measured_and_that_it_is_not_safe(value, words):
     given = evaluation()
-    shown = " ".join(render(document(changed(given, builds=(blocked(value), *given.builds[1:]))), width=400).split())
+    other = changed(given, builds=(blocked(value), *builds_of(given)[1:]))
+    shown = " ".join(render(document(other), width=400).split())
     assert f"With the GIL forced off (PYTHON_GIL=0) 3.14t: {words}" in shown
     assert (RULE in shown) is isinstance(value, Forced)
 

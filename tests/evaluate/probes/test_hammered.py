@@ -133,11 +133,12 @@ def own_build(*names):
 
 def context(folder, *, own=None, left=100.0, sites=("3.14t", "3.15t")):
     project = replace(PROJECT, root=folder)
-    made = {label: RunSite(build=label, python=Path(f"/{label}/python"), folders=(folder,)) for label in sites}
+    made = {"3.14t": NO_TIME, "3.15t": NO_TIME} | {
+        label: RunSite(build=label, python=Path(f"/{label}/python"), folders=(folder,)) for label in sites}
     return SimpleNamespace(
-        request=ASKED, project=project, builds=[SimpleNamespace(label=label) for label in ("3.14t", "3.15t")],
-        run_sites=made, left=lambda: left, say=lambda _: None,
-        own={"3.14t": own_build("myapp._c"), "3.15t": own_build("myapp._c")} if own is None else own)
+        request=ASKED, project=project, labels=("3.14t", "3.15t"),
+        own={"3.14t": own_build("myapp._c"), "3.15t": own_build("myapp._c")} if own is None else own), SimpleNamespace(
+            sites=lambda: SimpleNamespace(run_sites=made), left=lambda: left, say=lambda _: None)
 
 
 @pytest.fixture
@@ -148,16 +149,16 @@ def asked(monkeypatch):
 
 
 def test_newest_build_with_the_modules_is_hammered(asked, tmp_path):
-    assert hammered.run(context(tmp_path)) is CLEAN
+    assert hammered.measure(*context(tmp_path)) is CLEAN
     assert asked[0][0] == Path("/3.15t/python")
     assert (asked[0][1].modules, asked[0][1].threads, asked[0][1].seconds) == (("myapp._c",), 4, 20.0)
-    hammered.run(context(tmp_path, own={"3.14t": own_build("myapp._c"), "3.15t": own_build()}))
+    hammered.measure(*context(tmp_path, own={"3.14t": own_build("myapp._c"), "3.15t": own_build()}))
     assert asked[1][0] == Path("/3.14t/python")
 
 
 @pytest.mark.parametrize(("left", "limit"), [(70.0, 70.0), (700.0, 100.0)])
 def test_other_programs_prolong_it_within_the_budget(left, limit, asked, tmp_path):
-    hammered.run(context(tmp_path, left=left))
+    hammered.measure(*context(tmp_path, left=left))
     assert (asked[0][1].seconds, asked[0][1].limit) == (20.0, limit)
 
 
@@ -173,14 +174,14 @@ def test_time_that_other_programs_took_is_said_if_it_is_much(missing, said):
 
 
 def test_budget_bounds_it(asked, tmp_path):
-    hammered.run(context(tmp_path, left=7.0))
+    hammered.measure(*context(tmp_path, left=7.0))
     assert (asked[0][1].seconds, asked[0][1].limit) == (7.0, 7.0)
-    assert hammered.run(context(tmp_path, left=1.0)) is NO_TIME
+    assert hammered.measure(*context(tmp_path, left=1.0)) is NO_TIME
 
 
 def test_nothing_built_and_nothing_installed_are_reasons(asked, tmp_path):
-    assert hammered.run(context(tmp_path, own={})).cause is Cause.FAILED
-    assert hammered.run(context(tmp_path, sites=())).reason.startswith("the project's code is not installed")
+    assert hammered.measure(*context(tmp_path, own={})).cause is Cause.FAILED
+    assert hammered.measure(*context(tmp_path, sites=())).reason.startswith("the project's code is not installed")
     assert asked == []
 
 
@@ -189,6 +190,6 @@ def test_tests_come_before_pages_and_what_is_built_is_left_out(asked, tmp_path):
                  "src/myapp/c.py", "build/test_d.py", ".venv/test_e.py", "docs/use.rst"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    hammered.run(context(tmp_path))
+    hammered.measure(*context(tmp_path))
     assert [name for _, name in asked[0][1].files] == [
         "src/myapp/test_b.py", "tests/conftest.py", "tests/test_a.py", "README.md", "docs/use.rst"]

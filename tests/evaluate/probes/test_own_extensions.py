@@ -7,7 +7,7 @@ import pytest
 from gilscope.toolkit.commands.evaluate import explained
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.evaluate.decision import Decision
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.facts import Effect, PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageVerdict, Status
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
@@ -32,6 +32,8 @@ from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import (
     CLEAN,
     QUIET,
+    MadeInside,
+    builds_of,
     changed,
     conclude,
     conclude_interpreters,
@@ -198,7 +200,7 @@ def test_c_code_that_is_not_watched_keeps_confidence_from_being_high():
         ("races: C++ code is not watched, and what the classes of src/etree.c write to their objects is known from "
          "their source alone"),)
     without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
-    processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
+    processes = MadeInside(build=make_build("3.14"), measured=ratio(1.8))
     interpreters = inside(finding(), measured=ratio(1.8))
     for extensions, confidence in ((OWN, "medium"), (without, "high")):   # each process would have its own of them
         assert conclude_processes(processes, QUIET, CLEAN, extensions).confidence == confidence
@@ -292,7 +294,7 @@ def test_no_step_where_nothing_is_to_be_done(own):
 
 def whole(own=TURNS_ON, extensions=OWN):
     made = evaluation()
-    first, *others = made.builds
+    first, *others = builds_of(made)
     return changed(made, builds=(replace(first, own=own), *others), extensions=extensions)
 
 
@@ -383,12 +385,12 @@ def test_markdown_has_the_places():
 
 def test_json_has_modules_sources_and_what_was_built():
     told = plain(whole())["details"]
-    assert told["extensions"]["modules"][0]["name"] == "lxml.etree"
-    assert told["extensions"]["sources"][0]["remarks"][1] == {
+    assert told["sections"]["sources"]["modules"][0]["name"] == "lxml.etree"
+    assert told["sections"]["sources"]["sources"][0]["remarks"][1] == {
         "line": 20, "concern": "borrowed reference", "what": "PyDict_GetItem", "instead": "PyDict_GetItemRef"}
-    own = told["builds"][0]["own"]
-    assert own["report"]["packages"][0]["extensions"][0]["gil"] == "used"
-    assert told["builds"][1]["own"] is None
+    own = told["sections"]["extensions"]
+    assert own["3.14t"]["report"]["packages"][0]["extensions"][0]["gil"] == "used"
+    assert "3.15t" not in own
 
 
 def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():

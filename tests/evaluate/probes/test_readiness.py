@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Verdict
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageEvidence, Status
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
@@ -27,6 +27,7 @@ from tests.evaluate.made_up import (
     NOT_DONE,
     QUIET,
     REFUSED,
+    MadeInside,
     conclude,
     conclude_interpreters,
     conclude_processes,
@@ -430,7 +431,7 @@ def test_subinterpreters(statuses, word):
     (NOT_DONE, QUIET, "not asked for"), (ratio(1.02, rounds=2), QUIET, "too few rounds"), (ratio(1.8), BUSY, "busy")])
 def test_no_model_is_ready_whose_gain_was_not_measured(status, measured, machine, why):
     reason = f"whether the workload is faster in them is not known: {why}"
-    processes = ProcessesEvaluation(build=make_build("3.14"), measured=measured)
+    processes = MadeInside(build=make_build("3.14"), measured=measured)
     for verdict in (conclude_interpreters(inside(finding(Status.READY, status), measured=measured), machine),
                     conclude_processes(processes, machine)):
         assert (verdict.word, verdict.confidence, verdict.reasons[0]) == (Verdict.INCONCLUSIVE, "low", reason)
@@ -472,7 +473,7 @@ def test_module_that_refuses_is_told_once_with_all_that_import_it():
 
 
 def test_subinterpreters_not_looked_at():
-    given = InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
+    given = MadeInside(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
     assert conclude_interpreters(given, QUIET).word is Verdict.INCONCLUSIVE
 
 
@@ -522,7 +523,7 @@ def test_what_was_seen_beside_tests_that_show_nothing(tests, by, of, seen):
 SHARED = SharedFact(variable="CACHE", file="a.py", line=3)
 ASKED = {"subinterpreters": lambda races: conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, races),
          "processes": lambda races: conclude_processes(
-             ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8)), QUIET, races)}
+             MadeInside(build=make_build("3.14"), measured=ratio(1.8)), QUIET, races)}
 
 
 @pytest.mark.parametrize("model", ASKED)
@@ -535,7 +536,7 @@ def test_state_that_the_workload_shares_is_named_where_each_worker_would_have_a_
 
 
 def test_shared_state_is_named_whether_or_not_processes_are_faster():
-    unknown = ProcessesEvaluation(build=make_build("3.14"), measured=NOT_DONE)
+    unknown = MadeInside(build=make_build("3.14"), measured=NOT_DONE)
     verdict = conclude_processes(unknown, QUIET, replace(CLEAN, shared=(SHARED,)))
     assert (verdict.word, len(verdict.reasons)) == (Verdict.INCONCLUSIVE, 2)
     assert "share CACHE" in verdict.reasons[0]
@@ -573,7 +574,7 @@ def test_workload_that_fails_in_subinterpreters_only_blocks():
     (ratio(1.8, rounds=2), QUIET, Verdict.INCONCLUSIVE, "not known: too few rounds"),
 ])
 def test_processes(measured, machine, word, reason):
-    verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine, CLEAN)
+    verdict = conclude_processes(MadeInside(build=make_build("3.14"), measured=measured), machine, CLEAN)
     assert (verdict.target, verdict.word) == ("processes on 3.14", word)
     assert reason in verdict.reasons[0]
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.races import check_workload
@@ -22,6 +22,7 @@ from gilscope.toolkit.evaluate.sections import Missing, Races
 from gilscope.toolkit.measure.child.calls import shown
 from tests.evaluate.made_up import (
     QUIET,
+    MadeInside,
     conclude,
     conclude_interpreters,
     conclude_processes,
@@ -351,7 +352,7 @@ def test_what_threads_share_is_not_ready_for_copies(tmp_path, source, variable):
     assert races.found == ()
     assert {each.variable for each in races.shared} == ({variable} if variable else set()), races.shared
     measured = ratio(1.8)
-    processes = ProcessesEvaluation(build=make_build("3.14"), measured=measured)
+    processes = MadeInside(build=make_build("3.14"), measured=measured)
     for verdict in (conclude_processes(processes, QUIET, races),
                     conclude_interpreters(inside(finding(), measured=measured), QUIET, races)):
         assert (verdict.word, verdict.confidence) == (Verdict.INCONCLUSIVE if variable else Verdict.READY, "high")

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostAndGainMeasurer
 from gilscope.toolkit.evaluate.project.machine_calibration import Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.suite.cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
-from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing
+from gilscope.toolkit.evaluate.sections import Cause, Missing
 from tests.evaluate.made_up import NOT_DONE, PROJECT, ended, suite
-from tests.fakes import make_build
 
 COUNTERPARTS = {"3.14t": "3.14"}
 BENCHES = {label: RunSite(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}
@@ -165,13 +163,3 @@ def test_suite_that_fits_is_run_whole(runs):
     cost, _, costs = runs(**both(files(*[1.0] * 9)))
     assert cost.sample == ""
     assert not any(word.startswith("--ignore") for word in costs._tests)
-
-
-@pytest.mark.parametrize(("workload", "gain"), [("app:work", NO_TIME), (None, NO_WORKLOAD)])
-def test_nothing_is_left_is_no_number_below_zero(workload, gain, tmp_path):
-    counterparts = {"3.14t": "3.14"}
-    project = replace(PROJECT, root=tmp_path)
-    comparing = CostAndGainMeasurer(project, workload, [make_build("3.14t"), make_build("3.14")], counterparts,
-                                    left=lambda: -2.0, say=lambda _: None)
-    sections = comparing.compare(BENCHES, {"3.14t": suite(), "3.14": suite(build="3.14", gil_end=True)}).sections
-    assert (sections["3.14t"].cost, sections["3.14t"].gain) == (NO_TIME, gain)

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
 from gilscope.toolkit.evaluate.project.racing.unwatched import (
@@ -20,6 +20,7 @@ from gilscope.toolkit.evaluate.sections import Races, Unwatched
 from tests.evaluate.made_up import (
     CLEAN,
     QUIET,
+    MadeInside,
     conclude,
     conclude_interpreters,
     conclude_processes,
@@ -325,7 +326,7 @@ def test_confidence_is_not_high_where_threads_left_a_way_out():
 
 
 def copies(races):
-    processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
+    processes = MadeInside(build=make_build("3.14"), measured=ratio(1.8))
     return (conclude_processes(processes, QUIET, races),
             conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, races))
 

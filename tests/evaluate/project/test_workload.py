@@ -147,7 +147,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
     assert not list(made.project.root.rglob("__pycache__"))
     speed = Speed(made, QUIET)
-    sections = speed.sections(build.label, counterpart.label)
+    sections = speed.on(build.label, counterpart.label)
     assert sections.cost.against == counterpart.label
     assert sections.cost.import_seconds > 0
     assert speed.models_compared
@@ -159,7 +159,7 @@ def test_script_is_measured_as_it_is(measurer, pair):
     made = measurer("script.py 3", models=("processes",), rounds=3)
     assert set(made.found) == {WorkloadCell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
-    sections = speed.sections(build.label, counterpart.label)
+    sections = speed.on(build.label, counterpart.label)
     assert sections.cost.by == "script"
     assert not speed.models_compared
 
@@ -169,7 +169,7 @@ def test_script_is_measured_as_it_is(measurer, pair):
     ("exits.py", "exit code 3")])
 def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name, reason):
     build, counterpart = pair
-    sections = Speed(measurer(name), QUIET).sections(build.label, counterpart.label)
+    sections = Speed(measurer(name), QUIET).on(build.label, counterpart.label)
     for section in (sections.cost, sections.gain, sections.contention):
         assert isinstance(section, Missing)
         assert reason in section.reason
@@ -247,7 +247,7 @@ def test_what_a_process_tells_is_kept_by_round(answered):
 def test_cost_knows_which_extension_modules_of_the_projects_own_were_loaded(answered):
     made, asked = answered(lambda spec: measured(metrics=METRICS | {"compiled": "app._c" * (spec.build == "3.14t")}),
                            rounds=3)
-    cost = Speed(made, QUIET).sections("3.14t", "3.14").cost
+    cost = Speed(made, QUIET).on("3.14t", "3.14").cost
     assert (cost.compiled, cost.compiled_there) == (("app._c",), ())
     assert json.loads(asked[-1].parameters["folders"]) == [str(PROJECT.root)]
 
@@ -334,7 +334,7 @@ def test_a_twin_that_differs_widens_what_is_said():
         for measured in same.found.values():
             measured.wall = {number: each * exp(draw.gauss(0, 0.002)) for number, each in measured.wall.items()}
         same.found[twin] = CellMeasurements(wall=dict(enumerate([away] * 10)), cpu=dict(enumerate(ONE)), rss=[1e6])
-        seen = Speed(same, QUIET).sections("3.14t", "3.14").gain.measured[2]
+        seen = Speed(same, QUIET).on("3.14t", "3.14").gain.measured[2]
         assert not [note.text for note in seen.notes if "no cell was measured twice" in note.text]
         halves.append(seen.hi - seen.lo)
     assert halves[1] > 2 * halves[0]
@@ -489,7 +489,7 @@ def test_without_time_nothing_is_measured(measurer, pair):
     build, counterpart = pair
     made = measurer("app:busy", left=lambda: 0.0)
     assert made.found == {}
-    assert "no time" in Speed(made, QUIET).sections(build.label, counterpart.label).cost.reason
+    assert "no time" in Speed(made, QUIET).on(build.label, counterpart.label).cost.reason
 
 
 @pytest.mark.slow
@@ -498,7 +498,7 @@ def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
     build, counterpart = pair
     monkeypatch.setattr(workload, "PASS_SECONDS", 0.03)   # 3.13t takes up to hundreds of times as long with two threads
     made = measurer("app:share")
-    contention = Speed(made, QUIET).sections(build.label, counterpart.label).contention
+    contention = Speed(made, QUIET).on(build.label, counterpart.label).contention
     if isinstance(contention, Missing):   # the more the cores are free, the longer 3.13t takes
         assert "they are in each other's way" in contention.reason
         pytest.skip(contention.reason)
@@ -562,7 +562,7 @@ INHERITED = ("in the main thread b, too: without the GIL a thread begins, from 3
 def test_work_that_is_another_on_the_other_build_is_told(here, there, said):
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14t", 2)].given, made.found[WorkloadCell("3.14", 2)].given = here, there
-    seen = Speed(made, QUIET).sections("3.14t", "3.14")
+    seen = Speed(made, QUIET).on("3.14t", "3.14")
     assert seen.differs == said
     assert isinstance(seen.gain.measured, Missing) is bool(said)
     assert not isinstance(seen.cost, Missing)   # of one thread, which is the first
@@ -588,19 +588,19 @@ def test_work_that_is_another_in_threads_of_the_other_build(measurer, pair, proj
         "def work():\n    return 't' in sys.abiflags or threading.current_thread() is threading.main_thread()\n")
     build, counterpart = pair
     made = measurer("where:work", rounds=3, left=lambda: 60.0)
-    assert Speed(made, QUIET).sections(build.label, counterpart.label).differs.startswith(
+    assert Speed(made, QUIET).on(build.label, counterpart.label).differs.startswith(
         f"the workload gives True in threads, and False on {counterpart.label} (in the main thread True, too")
 
 
 def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
     made = filled(t_1=(ONE, ONE), t_2=([2.5] * 5 + [1.0] * 5, [1.25] * 5 + [0.0] * 5), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert found.contention.inflation == pytest.approx(2.5)
 
 
 def test_gain_is_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert (found.failure, found.cost.by, list(found.gain.measured)) == (None, "workload", [2])
     assert found.gain.measured[2].ratio == pytest.approx(2.0)
 
@@ -614,14 +614,14 @@ def test_numbers_are_of_the_rounds_in_which_all_was_measured():
     del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
     several.cpu[4] = 99.0   # of one round
     several.rss, with_gil.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     cost = found.cost
     assert found.contention.inflation == 1.5
     assert (cost.cpu.ratio, cost.memory.here, cost.memory.there) == (pytest.approx(2 / 3), 5e6, 4e6)
     assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
     assert found.gain.measured[2].ratio == pytest.approx(2.4 / 2.5)
     there.cpu = {2: 1.0, 3: 1.0}
-    few = Speed(made, QUIET).sections("3.14t", "3.14").cost
+    few = Speed(made, QUIET).on("3.14t", "3.14").cost
     assert few.reason == "there was time for fewer than 3 rounds: a larger --budget takes more"
 
 
@@ -631,7 +631,7 @@ def test_ratios_go_by_the_noise_of_all_cells():
     halves = []
     for other in (calm, wild):
         made = filled(t_1=(ONE, ONE), t_2=(ONE, [each / 2 for each in calm]), g_1=(ONE, other), g_2=(ONE, ONE))
-        seen = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
+        seen = Speed(made, QUIET).on("3.14t", "3.14").gain.measured[2]
         assert (seen.verdict(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
         halves.append(seen.hi - seen.ratio)
     assert halves[1] > 1.5 * halves[0]
@@ -639,18 +639,18 @@ def test_ratios_go_by_the_noise_of_all_cells():
 
 def test_two_rounds_are_no_ratio():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [*ONE[:2], *STARVED[2:]]), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    starved = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured
+    starved = Speed(made, QUIET).on("3.14t", "3.14").gain.measured
     assert starved.reason.startswith("fewer than 3 of the rounds taken had the cores that they needed")
     assert starved.cause is Cause.BUSY   # the same command measures it again
     few = filled(t_1=(ONE[:2], ONE[:2]), t_2=(ONE[:2], ONE[:2]), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    assert "time for fewer than 3 rounds" in Speed(few, QUIET).sections("3.14t", "3.14").gain.measured.reason
+    assert "time for fewer than 3 rounds" in Speed(few, QUIET).on("3.14t", "3.14").gain.measured.reason
 
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_larger_budget_is_advised_only_if_it_ended_the_rounds(cut):
     made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
     made.out_of_time = cut
-    starved = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured
+    starved = Speed(made, QUIET).on("3.14t", "3.14").gain.measured
     assert "--wait-quiet" in starved.reason
     assert ("--budget" in starved.reason) is cut
     assert starved.cause is Cause.BUSY
@@ -665,17 +665,17 @@ def test_places_that_cost_little_are_left_out():
         ("/src/app.py", 0.03), ("/env/site-packages/lib.py", 0.02), ("/src/seldom.py", 0.019))]
     places += [replace(waiting("/src/many.py"), line=line, seconds=0.5) for line in range(8)]
     made.watched = lambda _: Seen((Thread("a", 3.0, 0.0, idle=1.0, parked=1.0),), places)
-    found = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    found = Speed(made, QUIET).on("3.14t", "3.14").contention
     assert [place.file for place in found.places] == ["many.py"] * 8 + ["app.py", "site-packages/lib.py"]
     assert [place.own for place in found.places] == [True] * 9 + [False]
     assert (found.inflation, found.parked, found.threads, found.cores) == (None, 0.5, 2, workload.usable_cores())
     places += [replace(waiting("/src/app.py"), line=2, seconds=0.4)]
-    assert len(Speed(made, QUIET).sections("3.14t", "3.14").contention.places) == 10
+    assert len(Speed(made, QUIET).on("3.14t", "3.14").contention.places) == 10
 
 
 def test_starved_rounds_are_no_measurement():
     made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert found.gain.measured.reason.startswith("fewer than 3 of the rounds taken had the cores")
     assert found.contention.reason == "not watched"
     assert not isinstance(found.cost, Missing)   # CPU time is known all the same
@@ -684,12 +684,12 @@ def test_starved_rounds_are_no_measurement():
 def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14t", 2)].failure = "crashed with SIGSEGV"
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert str(found.failure) == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
     assert found.cost.cpu.ratio == pytest.approx(1.0)
     assert found.gain.measured.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
     made.found[WorkloadCell("3.14", 2)].failure = "crashed with SIGSEGV"
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert found.failure is None
     assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
 
@@ -698,13 +698,13 @@ def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14t", 2)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
     made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert str(found.failure) == found.cost.reason == found.contention.reason
     assert str(found.failure) == found.gain.measured.reason
     assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
     assert "a._b turned it on" in found.failure.detail
     for machine in (replace(QUIET, doubts=("busy",)), Missing(reason="not calibrated")):   # what it can do is not known
-        assert Speed(made, machine).sections("3.14t", "3.14").gain.ceiling == 2.0
+        assert Speed(made, machine).on("3.14t", "3.14").gain.ceiling == 2.0
 
 
 def test_gain_is_of_the_most_threads_and_needs_two():
@@ -712,10 +712,10 @@ def test_gain_is_of_the_most_threads_and_needs_two():
     made.thread_counts = lambda: (1, 2, 4)
     asked = set()
     made.watched = lambda cell: (asked.add(cell), Missing(reason="not watched"))[1]
-    gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
+    gain = Speed(made, QUIET).on("3.14t", "3.14").gain
     assert (list(gain.measured), asked) == ([2, 4], {WorkloadCell("3.14", 4), WorkloadCell("3.14t", 4)})
     made.thread_counts = lambda: (1,)
-    assert Speed(made, QUIET).sections("3.14t", "3.14").gain.reason == "there is one core only"
+    assert Speed(made, QUIET).on("3.14t", "3.14").gain.reason == "there is one core only"
 
 
 @pytest.mark.parametrize(("share", "effective", "most"), [
@@ -727,17 +727,17 @@ def test_ceiling(share, effective, most):
 def test_script_has_one_cost():
     made = filled(t_0=(TWO, ONE), g_0=(ONE, ONE))
     made.thread_counts = lambda: (0,)
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert (found.cost.by, found.cost.cpu.ratio, list(found.gain.measured)) == ("script", 0.5, [0])
 
 
 def test_workload_that_fails_in_one_thread_has_no_cost():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14t", 1)].failure = "crashed with SIGSEGV"
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert found.cost.reason == found.contention.reason == "the workload failed on 3.14t: crashed with SIGSEGV"
     made.found[WorkloadCell("3.14", 1)].failure = "RuntimeError: no"
-    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    found = Speed(made, QUIET).on("3.14t", "3.14")
     assert (found.failure, found.cost.reason) == (None, "the workload failed on 3.14: RuntimeError: no")
 
 
@@ -746,17 +746,17 @@ def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():
     made.found[WorkloadCell("3.15t", 1)] = CellMeasurements(flipped="the GIL was on at the end of the workload",
                                                             failure="no")
     made.found[WorkloadCell("3.14", 2, "processes")] = CellMeasurements(failure="no")
-    assert Speed(made, QUIET).sections("3.14t", "3.14").failure is None
+    assert Speed(made, QUIET).on("3.14t", "3.14").failure is None
 
 
 def test_nothing_measured_for_want_of_time():
-    found = Speed(filled(), QUIET).sections("3.14t", "3.14")
+    found = Speed(filled(), QUIET).on("3.14t", "3.14")
     assert found.cost == found.gain == found.contention == NO_TIME
 
 
 def test_build_without_a_counterpart_has_a_reason():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
-    assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
+    assert "no build like 3.14t with a GIL" in Speed(made, QUIET).on("3.14t", "").cost.reason
 
 
 def test_rounds_that_slow_parallel_cells_do_not_hide_what_builds_differ_by():
@@ -768,7 +768,7 @@ def test_rounds_that_slow_parallel_cells_do_not_hide_what_builds_differ_by():
 
     made = filled(t_1=(ONE, walls(1.0, parallel=False)), g_1=(ONE, walls(1.0, parallel=False)),
                   t_2=(ONE, walls(1.0, parallel=True)), g_2=(ONE, walls(1.05, parallel=True)))
-    found = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
+    found = Speed(made, QUIET).on("3.14t", "3.14").gain.measured[2]
     assert 1.03 < found.lo < found.ratio == pytest.approx(1.05, abs=0.01)
     assert found.verdict() == "faster"
 
@@ -824,7 +824,7 @@ def test_the_most_waits_of_several_runs_are_asked_for_once():
         seen(Thread("a", 1.0, next(runs), cpu=0.6, run_queue=0.2), Thread("main", 9.0, 0.0, cpu=0.2, run_queue=9.0))
         if cell.label == "3.14" else Missing(reason="not watched"))
     speed = Speed(made, QUIET)
-    gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
+    gains = [speed.on("3.14t", "3.14").gain for _ in range(2)]
     assert [gain.wait_share for gain in gains] == [0.4, 0.4]
     assert gains[0].ceiling == pytest.approx(1 / 0.6)
     # Both threads that ran at once are ours, which call the function.
@@ -836,7 +836,7 @@ def test_threads_beyond_those_that_call_the_function_are_the_projects():
     summary = seen(Thread("a", 1.0, 0.1, cpu=0.6, run_queue=0.2))
     summary.at_once = 5
     made.watched = lambda cell: summary if cell.label == "3.14" else Missing(reason="not watched")
-    assert Speed(made, QUIET).sections("3.14t", "3.14").gain.threads == 3   # 2 are ours
+    assert Speed(made, QUIET).on("3.14t", "3.14").gain.threads == 3   # 2 are ours
 
 
 @pytest.mark.parametrize(("main", "others", "share"), [
@@ -856,7 +856,7 @@ def test_parked_beside_other_load_says_nothing(queued, parked):
     made.found[WorkloadCell("3.14t", 2)].pools = {"OpenBLAS": 2}
     made.watched = lambda _: seen(Thread("main", 5.0, 0.0, parked=5.0),
                                   Thread("a", 1.0, 0.0, parked=0.3, cpu=0.5, run_queue=queued))
-    contention = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    contention = Speed(made, QUIET).on("3.14t", "3.14").contention
     assert contention.parked == parked
     assert (contention.threads, contention.pools) == (2, (NativePool(library="OpenBLAS", threads=2),))
 

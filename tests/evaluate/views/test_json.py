@@ -4,8 +4,9 @@ import dataclasses
 import json
 
 from gilscope import __version__
-from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+from gilscope.toolkit.evaluate.evaluation import Evaluation
 from gilscope.toolkit.evaluate.facts import PlanStep
+from gilscope.toolkit.evaluate.shared_sections import SHARED
 from gilscope.toolkit.evaluate.views.json_document import INTERNAL, PROMISED, plain
 from tests.evaluate.made_up import evaluation
 
@@ -28,22 +29,23 @@ def test_details_have_every_section_that_is_not_promised():
 
 
 def test_details_of_a_build_are_every_section_or_the_reason_why_not():
-    first, second = told()["details"]["builds"]
-    assert set(first) == {field.name for field in dataclasses.fields(BuildEvaluation)}
-    assert first["build"] == {"label": "3.14t", "version": "3.14.0", "free_threaded": True}
-    assert first["gain"]["measured"]["2"]["verdict"] == "faster"
-    assert second["readiness"] == {"missing": "offline", "cause": "other"}
+    details = told()["details"]
+    assert details["builds"][0] == {"label": "3.14t", "version": "3.14.0", "free_threaded": True}
+    assert set(details["sections"]) == {section.code for section in SHARED}
+    assert details["sections"]["speed"]["speed"]["3.14t"]["gain"]["measured"]["2"]["verdict"] == "faster"
+    assert details["sections"]["speed"]["others"]["processes on 3.14"]["measured"]["verdict"] == "faster"
+    assert details["sections"]["packages"]["3.15t"] == {"missing": "offline", "cause": "other"}
 
 
 def test_culprit_has_distribution_file_way_and_the_newest_version():
-    first, _ = told()["details"]["builds"]
-    (lxml, _) = first["readiness"]["packages"]
+    sections = told()["details"]["sections"]
+    (lxml, _) = sections["packages"]["3.14t"]["packages"]
     assert (lxml["name"], lxml["version"], lxml["newest"]) == ("lxml", "6.1", ["7.0", "ready"])
     (culprit,) = lxml["culprits"]
     assert (culprit["module"], culprit["seen_by"]) == ("lxml.etree", "hook and import")
     assert culprit["way"][0]["line"] == 41
     assert lxml["extensions"][0]["file"].endswith(".so")
-    (asked,) = first["tests"]["imports"]
+    (asked,) = sections["tests"]["3.14t"]["imports"]
     assert (asked["what"], asked["file"], asked["line"]) == ("lxml.etree", "src/myapp/io.py", 3)
 
 

@@ -70,8 +70,8 @@ def test_all_done():
      "open", "a._c is not built here, and is on 3.14: no"),
 ])
 def test_own_extension_modules(own, state, says):
-    project = concluded(found(own=own))
-    seen = {each.name: each for each in answered(replace(project, extensions=OwnExtensions(unsure=("?",)))).plan}
+    project = concluded(found(own=own), extensions=OwnExtensions(unsure=("?",)))
+    seen = {each.name: each for each in project.plan}
     assert seen[EXTENSIONS].state == state
     assert says in seen[EXTENSIONS].says
 

@@ -19,6 +19,7 @@ from tests.evaluate.made_up import (
     LOOK,
     NOT_DONE,
     QUIET,
+    builds_of,
     changed,
     concluded,
     evaluation,
@@ -74,7 +75,7 @@ def test_busy_machine_shows_no_speed():
 def test_what_lasts_is_said_of_the_gain_before_what_a_busy_machine_hides():
     flipped = Missing(reason="the GIL was on at the end of the workload")
     given = evaluation(machine=BUSY)
-    first, *others = given.builds
+    first, *others = builds_of(given)
     for measured, words in ((flipped, flipped.reason), (ratio(1.5), "the machine is too busy or too small")):
         gain = replace(first.gain, measured=measured if measured is flipped else {2: measured})
         told = document(changed(given, builds=(replace(first, gain=gain), *others)))
@@ -83,7 +84,7 @@ def test_what_lasts_is_said_of_the_gain_before_what_a_busy_machine_hides():
 
 
 def test_nothing_found_at_all_is_rendered():
-    empty = changed(evaluation(), races=NOT_DONE, machine=NOT_DONE, next_steps=(), interpreters=(), processes=(),
+    empty = changed(evaluation(), races=NOT_DONE, machine=NOT_DONE, interpreters=(), processes=(),
                     builds=(found(readiness=report(), gain=NOT_DONE, contention=NOT_DONE),))
     assert "Gain" not in terminal.render(document(empty), width=80)
 
@@ -99,14 +100,14 @@ def test_way_to_a_culprit_names_each_package_once():
     way = ("site-packages/bs4/__init__.py:3", "site-packages/bs4/builder.py:7",
            "lib/python3.14t/importlib/__init__.py:88", "site-packages/six.py:9", "site-packages/lxml/html.py:41")
     given = evaluation()
-    first, *others = given.builds
+    first, *others = builds_of(given)
     told = replace(first, tests=replace(first.tests, imports=(replace(first.tests.imports[0], way=way),)))
     shown = " ".join(terminal.render(document(changed(given, builds=(told, *others))), width=100).split())
     assert "through src/myapp/io.py:3 -> bs4 -> six; 7.0, the newest" in shown
 
 
 def test_waits_of_a_busy_moment_and_uneven_threads_are_said():
-    first, *others = evaluation().builds
+    first, *others = builds_of(evaluation())
     uneven = replace(first, gain=replace(first.gain, queued=0.4, threads=3, busiest=0.8))
     shown = " ".join(terminal.render(document(changed(evaluation(), builds=(uneven, *others))), width=100).split())
     assert "which is not to be relied on: they waited 40 % of theirs for a core" in shown
@@ -116,7 +117,7 @@ def test_waits_of_a_busy_moment_and_uneven_threads_are_said():
 def shown(**changes):
     """Return the screen of a project with the first build alone, without what it needs no word for."""
     given = evaluation()
-    alone = changed(given, builds=(replace(given.builds[0], **changes),), interpreters=(), processes=())
+    alone = changed(given, builds=(replace(builds_of(given)[0], **changes),), interpreters=(), processes=())
     return " ".join(terminal.render(document(alone), width=100).split())
 
 
@@ -124,7 +125,7 @@ def newest(version, status):
     return replace(report(lxml()), newest={"lxml": (version, status)})
 
 
-GAIN = evaluation().builds[0].gain
+GAIN = builds_of(evaluation())[0].gain
 WHY = Missing(reason="it is short")
 UNKNOWN = WheelChoice(name="lxml", version="6.1", kind="not known")
 
@@ -176,12 +177,13 @@ PURE = report()
     ({"tests": suite(passed=3, failed=None, errors=None)}, "tests", "3/3"),
     ({"tests": suite(passed=None, ending="3")}, "tests", "exit code 3"),
     ({"tests": suite(passed=None, ending="crash: SIGSEGV: more")}, "tests", "crash"),
-    ({"cost": WHY}, "memory", ""), ({"cost": replace(evaluation().builds[0].cost, memory=None)}, "memory", ""),
-    ({}, "memory", "+12.0 MiB"), ({"cost": replace(evaluation().builds[0].cost, memory=LESS)}, "memory", "-3.0 MiB"),
+    ({"cost": WHY}, "memory", ""), ({"cost": replace(builds_of(evaluation())[0].cost, memory=None)}, "memory", ""),
+    ({}, "memory", "+12.0 MiB"),
+    ({"cost": replace(builds_of(evaluation())[0].cost, memory=LESS)}, "memory", "-3.0 MiB"),
 ])
 def test_cells_of_the_table(changes, title, cell):
     given = evaluation()
-    alone = changed(given, builds=(replace(given.builds[0], **changes),), interpreters=(), processes=())
+    alone = changed(given, builds=(replace(builds_of(given)[0], **changes),), interpreters=(), processes=())
     shown = table(alone)
     assert shown.rows[0][[column.title for column in shown.columns].index(title)].value == cell
 
@@ -229,7 +231,7 @@ def test_gil_that_was_off_after_imports_alone_has_a_footnote():
 
 
 def test_cost_by_the_tests_has_a_footnote():
-    first, *others = evaluation().builds
+    first, *others = builds_of(evaluation())
     by_tests = replace(first, cost=replace(first.cost, by="tests"))
     shown = " ".join(terminal.render(document(changed(evaluation(), builds=(by_tests, *others))), width=100).split())
     assert "CPU time of the tests, their start with it" in shown

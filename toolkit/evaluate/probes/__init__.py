@@ -1,7 +1,7 @@
-"""The probes of an evaluation: each yields facts about what was measured.
+"""The sections of an evaluation, in the order in which they are measured and in which their facts count.
 
-One more section of `gilscope evaluate` is one more module here, with a `Probe` in PROBES: `run` measures it, and
-`facts` says what follows.  Verdict, screen, table, plan and JSON show the facts without a change; the JSON schema
+One more section of `gilscope evaluate` is one more module here, with a `Section` in SECTIONS: `measure` measures it,
+and `facts` says what follows.  Verdict, screen, table, plan and JSON show the facts without a change; the JSON schema
 lists their codes.
 """
 
@@ -22,21 +22,23 @@ from gilscope.toolkit.evaluate.probes import (
     unwatched,
     upkeep,
 )
-from gilscope.toolkit.evaluate.probes.probe import Probe
+from gilscope.toolkit.evaluate.section import Section
+from gilscope.toolkit.evaluate.shared_sections import SHARED
 
-# The reasons of a verdict and the next steps have the same order: the most urgent first.
-PROBES: tuple[Probe, ...] = (
-    Probe(name="own extension modules", facts=own_extensions.facts),
-    Probe(name="packages", facts=packages.facts),
-    Probe(name="the GIL forced off", facts=forced.facts),
-    hammered.PROBE,
-    Probe(name="races", facts=races.facts),
-    Probe(name="code that nothing watches", facts=unwatched.facts),
-    Probe(name="tests at once", facts=tests_at_once.facts),
-    Probe(name="tests", facts=tests.facts),
-    Probe(name="cost", facts=cost.facts),
-    Probe(name="gain", facts=gain.facts),
-    Probe(name="contention", facts=contention.facts),
-    Probe(name="interpreters and processes", facts=interpreters.facts),
-    Probe(name="upkeep", facts=upkeep.facts),
+# The reasons of a verdict and the next steps have the order of their facts: the most urgent first.
+SECTIONS: tuple[Section, ...] = (
+    *SHARED,
+    Section(name="own extension modules", facts=own_extensions.facts),
+    Section(name="packages", facts=packages.facts),
+    Section(name="the GIL forced off", facts=forced.facts),
+    hammered.SECTION,
+    Section(name="races", facts=races.facts),
+    Section(name="code that nothing watches", facts=unwatched.facts),
+    Section(name="tests at once", facts=tests_at_once.facts),
+    Section(name="tests", facts=tests.facts),
+    Section(name="cost", facts=cost.facts),
+    Section(name="gain", facts=gain.facts),
+    Section(name="contention", facts=contention.facts),
+    Section(name="interpreters and processes", facts=interpreters.facts),
+    Section(name="upkeep", facts=upkeep.facts),
 )

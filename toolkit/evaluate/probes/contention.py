@@ -48,9 +48,8 @@ WAITS = {
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the contention of the workload's threads on each build, and facts about the machine."""
     own: dict[tuple[str, int], Fact] = {}
-    for build in found.builds:
-        label = build.build.label
-        match build.contention:
+    for label, speed in found.speed.items():
+        match speed.contention:
             case Missing(reason=reason):
                 yield Fact(code="contention.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT,
                            subject="contention", text=reason)
@@ -60,8 +59,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
                 for place in own_places(contention):
                     own.setdefault((place.file, place.line), _line(place, found.project.measuring))
     yield from [each for each in own.values() if each.action or each.places][:MOST_LINES]
-    for build in found.builds:
-        if there := known(build.contention):
+    for speed in found.speed.values():
+        if there := known(speed.contention):
             yield from _pools(there)
     yield from _machine(found)
 

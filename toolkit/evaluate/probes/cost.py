@@ -29,7 +29,7 @@ from gilscope.toolkit.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -42,46 +42,47 @@ NO_COST = "what it costs one thread was not measured"
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield facts about the cost of the workload, or of the tests, on each build."""
-    for build in found.builds:
-        yield from _failing(found, build)
-        match build.cost:
+    for label in found.labels:
+        yield from _failing(found, label)
+        match found.speed[label].cost:
             case Missing() as missing:
-                yield from _not_measured(found, build, missing)
+                yield from _not_measured(found, label, missing)
             case cost:
-                yield from _measured(found, build, cost)
+                yield from _measured(found, label, cost)
 
 
-def _failing(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
+def _failing(found: Evaluation, label: str) -> Iterator[Fact]:
     """Yield the reasons why the workload does not run there as it does with the GIL."""
-    label, failure = build.build.label, build.failure
+    speed = found.speed[label]
+    failure = speed.failure
     if failure is not None:
-        faster = forced_speed(build.forced)
+        faster = forced_speed(speed.forced)
         in_c = any(each.remarks for each in found.extensions.sources)
         look = "; --explain extensions lists the places of its C code to look at" if in_c else ""
         fails = failure.kind == "fails"
         yield Fact(code="workload.fails-only-here" if fails else "workload.turns-gil-on", target=label,
-                   effect=Effect.BLOCKS, subject="workload", consequence=not fails and turns_gil_on(build),
+                   effect=Effect.BLOCKS, subject="workload", consequence=not fails and turns_gil_on(found, label),
                    text=f"{failure}{BLOCKED_COULD.format(faster) if faster else ''}",
                    action=f"find out why the workload fails there ({failure.detail}){look}" if fails else "")
-    if build.differs:
+    if speed.differs:
         yield Fact(code="workload.other-work", target=label, effect=Effect.UNKNOWN, subject="workload",
-                   text=f"{build.differs}: {NOT_THE_SAME}")
+                   text=f"{speed.differs}: {NOT_THE_SAME}")
 
 
-def _not_measured(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
+def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     failed = missing.cause is Cause.WORKLOAD_FAILED
-    yield Fact(code="workload.failed" if failed else "cost.not-measured", target=build.build.label,
+    yield Fact(code="workload.failed" if failed else "cost.not-measured", target=label,
                effect=Effect.UNPRICED, subject="cost", gap=gap(missing, part="cost of one thread"), text=NO_COST,
-               evidence=missing.reason, step=PlanStep.COST_AND_GAIN, action=_to_measure(found, build, missing),
+               evidence=missing.reason, step=PlanStep.COST_AND_GAIN, action=_to_measure(found, label, missing),
                for_all=not failed)
 
 
-def _to_measure(found: Evaluation, build: BuildEvaluation, missing: Missing) -> str:
+def _to_measure(found: Evaluation, label: str, missing: Missing) -> str:
     """Return how to have the cost measured."""
     match missing.cause:
         case Cause.WORKLOAD_FAILED:
             return f"have the workload run ({missing.reason})"
-        case Cause.TIME if not out_of_time(build):   # tests that ran out of time ask for more of it already
+        case Cause.TIME if not out_of_time(found, label):   # tests that ran out of time ask for more of it already
             return (f"raise --budget to about {budget_for_cost(found.seconds)}, to measure what one thread costs: what "
                     "was measured is kept")
         case Cause.TESTS_TOO_SHORT | Cause.TESTS_TOO_LONG:
@@ -91,14 +92,14 @@ def _to_measure(found: Evaluation, build: BuildEvaluation, missing: Missing) -> 
             return ""
 
 
-def out_of_time(build: BuildEvaluation) -> bool:
+def out_of_time(found: Evaluation, label: str) -> bool:
     """Return True if the budget did not suffice for the tests."""
-    tests = known(build.tests)
-    return cause_of(build.tests) is Cause.TIME or (tests is not None and tests.ending.kind == "unfinished")
+    tests = known(found.tests[label])
+    return cause_of(found.tests[label]) is Cause.TIME or (tests is not None and tests.ending.kind == "unfinished")
 
 
-def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator[Fact]:
-    label, sure = build.build.label, is_quiet(found.machine)
+def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
+    sure = is_quiet(found.machine)
     seen = cpu_time_factor(cost, sure=sure)
     machine = known(found.machine)
     may_wait = bool(machine and machine.may_get_quiet)

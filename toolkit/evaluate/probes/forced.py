@@ -22,7 +22,7 @@ RULE = ("not safe to use, and no part of the verdict: it shows what mending coul
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the measurements with the GIL forced off, for each build on which something turns it on."""
-    looks = [(build.build.label, build.forced) for build in found.builds if build.forced is not None]
+    looks = [(label, speed.forced) for label, speed in found.speed.items() if speed.forced is not None]
     for label, forced in looks:
         missing = forced if isinstance(forced, Missing) else None
         yield Fact(code="forced.not-measured" if missing else "forced.result", target=label, effect=Effect.NOTE,

@@ -15,7 +15,7 @@ from gilscope.toolkit.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Cost, Gain
 
 HEADING = "Gain"
@@ -28,19 +28,18 @@ NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the gain from threads of the workload on each build."""
-    for build in found.builds:
-        label = build.build.label
-        match build.gain:
+    for label in found.labels:
+        match found.speed[label].gain:
             case Missing() as missing:
                 remedy = None if found.request.workload else Remedy.WORKLOAD
                 yield Fact(code="gain.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject="gain",
                            text=missing.reason, gap=gap(missing, remedy=remedy), step=PlanStep.COST_AND_GAIN)
             case gain:
-                yield from _looked_at(found, build, gain)
+                yield from _looked_at(found, label, gain)
 
 
-def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterator[Fact]:
-    label, sure = build.build.label, is_quiet(found.machine)
+def _looked_at(found: Evaluation, label: str, gain: Gain) -> Iterator[Fact]:
+    sure = is_quiet(found.machine)
     machine = known(found.machine)
     if why := reason_of(gain.measured):
         yield _not_known(label, why)
@@ -55,7 +54,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterato
         if each.verdict() == SpeedVerdict.FASTER:
             yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
                        text=as_fast_as(each, gain.against, threads))
-    parts = [*_parts(gain, sure=sure), *(_import_parts(build.cost) if sure else ())]
+    parts = [*_parts(gain, sure=sure), *(_import_parts(found.speed[label].cost) if sure else ())]
     yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
                text="; ".join(parts), gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
 

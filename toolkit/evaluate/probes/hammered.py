@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
-from gilscope.toolkit.evaluate.probes.probe import Probe
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
+from gilscope.toolkit.evaluate.section import INSTALLED, Section
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
 from gilscope.toolkit.hammer.hammering import BUSY_FACTOR, HammerReport, HammerRequest, hammer
 from gilscope.toolkit.hammer.offered_calls import call_files
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
-    from gilscope.toolkit.evaluate.probes.probe import ProbeContext
-    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExtensions
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
-    from gilscope.toolkit.evaluate.request import EvaluationRequest
+    from gilscope.toolkit.evaluate.section import Means
     from gilscope.toolkit.hammer.hammering import FailureKind, HammerFailure
 
 HEADING = "C functions called from several threads (--hammer)"
@@ -37,43 +35,43 @@ SHOWN: dict[FailureKind, tuple[str, str]] = {   # the code of the fact, and what
     "objects-differ": ("hammer.objects-differ", "gives several objects where one thread gets one")}
 
 
-def asked(request: EvaluationRequest, extensions: OwnExtensions) -> bool:
+def asked(found: Evaluation) -> bool:
     """Return True if the user asks for it and the project has C code."""
-    return bool(request.hammer and extensions.any)
+    return bool(found.request.hammer and found.named.any)
 
 
-def run(context: ProbeContext) -> HammerReport | Missing:
+def measure(found: Evaluation, means: Means) -> HammerReport | Missing:
     """Hammer the extension modules on the newest build that has them."""
-    sites = [(label, site) for label in (build.label for build in reversed(context.builds))
-             if (site := known(context.run_sites.get(label, NO_SITE)))]
+    run_sites = means.sites().run_sites
+    sites = [(label, site) for label in reversed(found.labels) if (site := known(run_sites[label]))]
     for label, site in sites:
-        if not (modules := _built(context, label)):
+        if not (modules := _built(found, label)):
             continue
-        left = context.left()
-        seconds, limit = min(context.request.hammer, left), min(context.request.hammer * BUSY_FACTOR, left)
+        left, wanted = means.left(), found.request.hammer
+        seconds, limit = min(wanted, left), min(wanted * BUSY_FACTOR, left)
         if seconds < LEAST_SECONDS:
             return NO_TIME
-        context.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s, at most {limit:.3g} s if "
-                    "other programs use the cores")
-        return hammer(site.python, _request(context, site, modules, seconds, limit),
+        means.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s, at most {limit:.3g} s if "
+                  "other programs use the cores")
+        return hammer(site.python, _request(found, site, modules, seconds, limit),
                       variables=compiled_into(site.compiled) if site.compiled else None)
     return NOTHING_BUILT if sites else NO_SITE
 
 
-def _built(context: ProbeContext, label: str) -> tuple[str, ...]:
-    own = context.own.get(label)
+def _built(found: Evaluation, label: str) -> tuple[str, ...]:
+    own = found.own.get(label)
     installed = own.finding.seen.distribution if own and own.finding else None
     return tuple(sorted(name for name, _ in installed.extensions)) if installed else ()
 
 
 def _request(
-    context: ProbeContext, site: RunSite, modules: tuple[str, ...], seconds: float, limit: float,
+    found: Evaluation, site: RunSite, modules: tuple[str, ...], seconds: float, limit: float,
 ) -> HammerRequest:
-    root = context.project.root
+    root = found.project.root
     return HammerRequest(
-        modules=modules, own=context.project.modules, folders=tuple(map(str, site.folders)),
+        modules=modules, own=found.project.modules, folders=tuple(map(str, site.folders)),
         files=tuple((str(file), str(file.relative_to(root))) for file in call_files(root)),
-        threads=context.request.threads or THREADS, seconds=seconds, limit=limit)
+        threads=found.request.threads or THREADS, seconds=seconds, limit=limit)
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -136,5 +134,6 @@ def _called(report: HammerReport) -> str:
     return f"{len(report.called)} of its {kinds} called{no_time}{left_out}{cut}"
 
 
-PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
-              code="hammer", asked=asked, depends=("budget", "hammer", "threads"))
+SECTION = Section(code="hammer", name="its C functions called from several threads", measure=measure, facts=facts,
+                  result=HammerReport | Missing, options=(*INSTALLED, "budget", "hammer", "threads"),
+                  depends=lambda found: str(found.collected.tests), runs_project=True, asked=asked)

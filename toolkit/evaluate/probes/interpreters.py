@@ -34,7 +34,7 @@ from gilscope.toolkit.units import counted, few, format_bytes, inflect, list_tex
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import Evaluation, InterpretersEvaluation, ProcessesEvaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.verdict import Comparison
@@ -46,43 +46,43 @@ STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HAN
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield facts about subinterpreters and processes, on each build with a GIL."""
-    for inside in found.interpreters:
-        yield from _inside(found, inside)
-    for processes in found.processes:
-        yield from _processes(found, processes)
+    for build in found.with_gil:
+        yield from _inside(found, build.label)
+    for build in found.with_processes:
+        yield from _processes(found, build.label)
 
 
-def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]:
-    target = subinterpreters_on(inside.build.label)
-    match inside.readiness:
+def _inside(found: Evaluation, label: str) -> Iterator[Fact]:
+    target = subinterpreters_on(label)
+    match found.packages[label]:
         case Missing() as missing:
             yield Fact(code="interpreters.packages-not-looked-at", target=target, effect=Effect.UNKNOWN,
                        subject="packages", text=missing.reason, confidence="low", gap=gap(missing))
         case report:
-            judged = [*_loading(inside, report)]
+            judged = [*_loading(found, label, report)]
             yield from judged
-            yield from _running(found, inside, stopped=any(each.effect in {Effect.BLOCKS, Effect.UNKNOWN}
-                                                           for each in judged),
+            yield from _running(found, label, stopped=any(each.effect in {Effect.BLOCKS, Effect.UNKNOWN}
+                                                          for each in judged),
                                 blocked=any(each.effect is Effect.BLOCKS for each in judged))
 
 
-def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fact]:
+def _loading(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
     """Yield facts about packages and the project's own extension modules in interpreters."""
-    target = subinterpreters_on(inside.build.label)
-    own = [each for each in own_finding(inside) if each.seen.extensions]
+    target = subinterpreters_on(label)
+    own = [each for each in own_finding(found, label) if each.seen.extensions]
     findings = (*report.findings, *own)
     failing = [each for each in findings if each.interpreters in STOPS]
     for text in _failing(failing):
         yield Fact(code="interpreters.package-fails", target=target, effect=Effect.BLOCKS, subject="packages",
                    text=text)
-    stops = [] if failing else [*_stops(inside)]
+    stops = [] if failing else [*_stops(found, label)]
     for text in stops:
         yield Fact(code="interpreters.stop", target=target, effect=Effect.BLOCKS, subject="packages", text=text)
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
     for each in unknown:
         yield Fact(code="interpreters.package-not-known", target=target, effect=Effect.UNKNOWN,
                    subject=name_and_version(each), text=_in_interpreters(each))
-    for text in unbuilt_texts(inside.own, "in interpreters") if not unknown else ():
+    for text in unbuilt_texts(found.own.get(label), "in interpreters") if not unknown else ():
         yield Fact(code="interpreters.own-not-built", target=target, effect=Effect.UNKNOWN, text=text)
     lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
     for each in lost:
@@ -95,21 +95,21 @@ def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fa
                    text=f"{who} in interpreters with a GIL of their own" if count else "no package is in the way")
 
 
-def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
+def _stops(found: Evaluation, label: str) -> Iterator[str]:
     """Yield failures although each package loads in an interpreter alone: all together, or the project's own code."""
-    match inside.trial:
+    match found.trials[label]:
         case InterpretersCrashed(reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
         case InterpreterTrial(refused=refused):
             yield from (f"{name} cannot be imported in them: {error}" for name, error in refused)
-    if inside.failure:
-        yield f"the workload fails in them: {inside.failure}"
+    if failure := found.rounds.other_model("subinterpreters", label).failure:
+        yield f"the workload fails in them: {failure}"
 
 
-def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool, blocked: bool) -> Iterator[Fact]:
+def _running(found: Evaluation, label: str, *, stopped: bool, blocked: bool) -> Iterator[Fact]:
     """Yield the gain of the workload in interpreters, or why it is unknown."""
-    label = inside.build.label
-    target, measured = subinterpreters_on(label), inside.measured
+    target, other = subinterpreters_on(label), found.rounds.other_model("subinterpreters", label)
+    measured = other.measured
     gain = _compared(measured, found.machine)
     shared = _shared(found.races, "interpreter") or (
         _not_looked(found.races, "interpreter") if gain and gain.hi >= WORTHWHILE_GAIN else "")
@@ -119,23 +119,22 @@ def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool
         yield Fact(code="interpreters.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
                    text=shared)
     if gain is None and not blocked:
-        if cause_of(inside.trial) is Cause.TIME and reason_of(measured):
+        if cause_of(found.trials[label]) is Cause.TIME and reason_of(measured):
             yield Fact(code="interpreters.not-tried", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
                        text=f"nothing of the project itself was tried in them: {NO_TIME.reason}")
         yield _gain_not_known(target, measured, found.machine)
-    yield from _memory(inside)
+    yield from _memory(found, label)
     # Without a workload nothing of the project's own ran in one: loading is all that was seen.
-    if (why := reason_of(measured)) and not inside.failure:
+    if (why := reason_of(measured)) and not other.failure:
         yield Fact(code="interpreters.own-code-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
                    subject="the project's own code in subinterpreters", text=why)
     elif gain and not (slow or shared or stopped):
         yield from _beside(found, target)
 
 
-def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fact]:
-    label = processes.build.label
-    target = processes_on(label)
-    gain = _compared(processes.measured, found.machine)
+def _processes(found: Evaluation, label: str) -> Iterator[Fact]:
+    target, measured = processes_on(label), found.rounds.other_model("processes", label).measured
+    gain = _compared(measured, found.machine)
     yield from _gain(target, gain, label)
     slow = gain is not None and gain.hi < WORTHWHILE_GAIN
     shared = _shared(found.races, "process") or (
@@ -149,7 +148,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
         if not (slow or shared):
             yield from _beside(found, target)
     else:
-        yield _gain_not_known(target, processes.measured, found.machine)
+        yield _gain_not_known(target, measured, found.machine)
 
 
 def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
@@ -250,10 +249,10 @@ def _in_interpreters(finding: Finding) -> str:
     return f"{name_and_version(finding)} {finding.interpreters.words}{why}"
 
 
-def _memory(inside: InterpretersEvaluation) -> Iterator[Fact]:
+def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
     """Yield the memory of one more interpreter with what the project imports, or why it is not known."""
-    target = subinterpreters_on(inside.build.label)
-    match inside.trial:
+    target = subinterpreters_on(label)
+    match found.trials[label]:
         case Missing() | InterpretersCrashed() as missing:
             yield Fact(code="interpreters.memory-not-known", target=target, effect=Effect.NOTE, subject="memory",
                        heading=HEADING, text=f"not known: {missing.reason}",

@@ -23,7 +23,7 @@ from gilscope.toolkit.units import counted, few, inflect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
         Concern,
@@ -53,27 +53,27 @@ _SINGULAR: dict[Concern, str] = {"state": "variable that threads share", "lazy c
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the behaviour of the project's own extension modules on each build, and remarks on their sources."""
     yield from _named(found)
-    for build in found.builds:
-        yield from _build(found, build)
+    for label in found.labels:
+        yield from _build(found, label)
     yield from _sources(found)
     yield from _unguarded(found.extensions)
     # Next steps have this order: what declares that it is safe before it is made safe loses what the GIL still gives.
-    for build in found.builds:
-        yield from _declarations(found, build)
+    for label in found.labels:
+        yield from _declarations(found, label)
     yield from _unread(found.extensions)
     for text in unread_texts(found.extensions):
         yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
                    text=text)
 
 
-def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
-    label, own = build.build.label, build.own
+def _build(found: Evaluation, label: str) -> Iterator[Fact]:
+    own = found.own.get(label)
     if own is None:
         if found.extensions.any:
             yield Fact(code="extensions.not-looked-at", target=label, effect=Effect.NOTE, text="they were not built",
                        step=PlanStep.EXTENSIONS, state="not known")
         return
-    slower = lost_too_much(build, found.machine)
+    slower = lost_too_much(found, label)
     action = _build_action(own, found.extensions)
     places = tuple(_stops(own, found.extensions))
     if own.failure:
@@ -142,9 +142,9 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
                    text=f"{counted(files, 'file')} on {label}")
 
 
-def _declarations(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
+def _declarations(found: Evaluation, label: str) -> Iterator[Fact]:
     """Yield the declarations that modules of a build lack."""
-    own = build.own
+    own = found.own.get(label)
     # A module that is missing because of the limited API, or was not built, has to be fixed first.
     if own is None or own.finding is None or _limited(own, found.extensions):
         return
@@ -154,7 +154,7 @@ def _declarations(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
     for how, names in alike.items():
         action = _declare(names, how, found.extensions)
         for name in names:
-            yield Fact(code="extension.declare", target=build.build.label, effect=Effect.NOTE, subject=name,
+            yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
                        text=f"{name} turns the GIL on", action=action)
 
 
@@ -304,7 +304,7 @@ def _named(found: Evaluation) -> Iterator[Fact]:
 
 def _sources(found: Evaluation) -> Iterator[Fact]:
     own = found.extensions
-    if not own.any and not any(each.own for each in found.builds):
+    if not own.any and not found.own:
         return
     told = [each for each in own.sources if each.remarks or (each.defines and each.declare
                                                              and not each.binding.declared_by_build)]

@@ -17,7 +17,7 @@ from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.sections import Place
 
@@ -33,22 +33,21 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     if not found.project.requirements_known:
         yield Fact(code="packages.not-declared", target=FREE_THREADING, effect=Effect.NOTE,
                    text="no file says what the project needs", step=PlanStep.DEPENDENCIES, state="not known")
-    for build in found.builds:
-        match build.readiness:
+    for label in found.labels:
+        match found.packages[label]:
             case Missing() as missing:
-                yield from _not_looked_at(build, missing)
+                yield from _not_looked_at(found, label, missing)
             case report:
-                yield from _looked_at(found, build, report)
+                yield from _looked_at(found, label, report)
     yield from _development(found)
 
 
-def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
-    label = build.build.label
+def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     yield Fact(code="packages.not-looked-at", target=label, effect=Effect.UNKNOWN, confidence="low",
                text=f"the packages were not installed and looked at: {missing.reason}", step=PlanStep.DEPENDENCIES,
                gap=gap(missing))
     # The lock alone is worth a line only without a real installation.
-    if offered := known(build.offered):
+    if offered := known(found.offered[label]):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
         unknown = sum(each.kind == "not known" for each in offered)
         lacking = f"; none: {few(without, MOST_NAMED)}" if without else ""
@@ -57,9 +56,8 @@ def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
                     f"{len(offered) - len(without)} of {len(offered)} packages have a wheel{lacking}")
 
 
-def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
-    label = build.build.label
-    judged = [_package(found, build, report, finding) for finding in report.findings
+def _looked_at(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
+    judged = [_package(found, label, report, finding) for finding in report.findings
               if finding.verdict.status not in FINE]
     # Packages that a newer version fixes come first.
     yield from sorted(judged, key=lambda fact: fact.owner is not None or not fact.package)
@@ -68,19 +66,19 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -
                    text=f"{module}, of no package, turns the GIL on", step=PlanStep.DEPENDENCIES)
     in_the_way = report.unowned or any(fact.step is PlanStep.DEPENDENCIES for fact in judged)
     if found.project.requirements_known and not in_the_way:
-        yield _all_ready(build, report)
-    if not (report.unowned or turns_gil_on(build)):
-        yield _extension_files(build, report)
-    yield from _culprits(build, report)
+        yield _all_ready(label, report)
+    if not (report.unowned or turns_gil_on(found, label)):
+        yield _extension_files(found, label, report)
+    yield from _culprits(found, label, report)
 
 
 def _words(finding: Finding) -> str:
     return finding.status_words if finding.verdict.status is Status.HANG else finding.verdict.status.clause
 
 
-def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, finding: Finding) -> Fact:
+def _package(found: Evaluation, label: str, report: BuildReport, finding: Finding) -> Fact:
     """Return the fact about one package that is not simply ready."""
-    label, status = build.build.label, finding.verdict.status
+    status = finding.verdict.status
     why = next(iter(finding.verdict.reasons), "")
     fact = Fact(code=f"package.{status}", target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
                 text=f"{name_and_version(finding)} {_words(finding)}", step=PlanStep.DEPENDENCIES,
@@ -94,7 +92,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
                        text=f"{name_and_version(finding)}: {status.words}")
     elif status is Status.LOST:
         # C code that is lost is a price, and blocks only where that was measured to be high.
-        slower = lost_too_much(build, found.machine)
+        slower = lost_too_much(found, label)
         fact = replace(fact, effect=Effect.BLOCKS if slower else Effect.COSTS, step=None,
                        text=f"{name_and_version(finding)} loses its C code{f', and {slower}' if slower else ''}",
                        evidence="" if slower else "; ".join(finding.verdict.reasons[:2]))
@@ -131,30 +129,30 @@ def newer_version(report: BuildReport, finding: Finding) -> str:
     return version if status.mends and version != finding.version else ""
 
 
-def _all_ready(build: BuildEvaluation, report: BuildReport) -> Fact:
-    label, count = build.build.label, len(report.findings) + report.others
+def _all_ready(label: str, report: BuildReport) -> Fact:
+    count = len(report.findings) + report.others
     lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
     less = f"; without their C code: {few(lost, MOST_NAMED)}" if lost else ""
     return Fact(code="packages.ready", target=label, effect=Effect.NOTE, step=PlanStep.DEPENDENCIES, state="done",
                 text=f"{counted(count, 'package')} on {label}{less}" if count else "it has none")
 
 
-def _extension_files(build: BuildEvaluation, report: BuildReport) -> Fact:
-    files = sum(len(finding.seen.extensions) for finding in (*report.findings, *own_finding(build)))
+def _extension_files(found: Evaluation, label: str, report: BuildReport) -> Fact:
+    files = sum(len(finding.seen.extensions) for finding in (*report.findings, *own_finding(found, label)))
     who = counted(files, "extension file does", "extension files do")
-    return Fact(code="extension-files.need-no-gil", target=build.build.label, effect=Effect.SUPPORTS,
+    return Fact(code="extension-files.need-no-gil", target=label, effect=Effect.SUPPORTS,
                 text=f"{who} without the GIL, as slots and imports say" if files
                 else "no extension file is in the way")
 
 
-def _culprits(build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
+def _culprits(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
     """Yield of each package that turns the GIL on its files, the way from the user's first line, and the newest."""
-    tests = known(build.tests)
+    tests = known(found.tests[label])
     places = {place.what: place for place in tests.imports} if tests else {}
     for finding in report.findings:
         if finding.verdict.status is Status.GIL and gil_users(finding.seen):
             way = _ways(report, finding, places, tests.culprits if tests else ())
-            yield _line(build.build.label, "package.way-to-gil", CULPRITS,
+            yield _line(label, "package.way-to-gil", CULPRITS,
                         f"{finding.name} {finding.version}: {way}", subject=name_and_version(finding))
 
 

@@ -63,10 +63,10 @@ def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
     for of, missing in races.lacking:
         yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
                    subject=f"races in the {of}", text=missing.reason, gap=gap(missing))
-        for build in found.builds if of in WORKLOADS else ():
+        for label in found.labels if of in WORKLOADS else ():
             # A workload that does not run at all is reported as an unknown cost.
-            if cause_of(build.cost) is not Cause.WORKLOAD_FAILED:
-                yield Fact(code="races.not-known", target=build.build.label, effect=Effect.UNKNOWN, subject=of,
+            if cause_of(found.speed[label].cost) is not Cause.WORKLOAD_FAILED:
+                yield Fact(code="races.not-known", target=label, effect=Effect.UNKNOWN, subject=of,
                            text=f"whether the {of} has data races is not known: {missing.reason}")
 
 

@@ -15,7 +15,7 @@ from gilscope.toolkit.units import counted, few, format_minutes, inflect
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import LeftOut, TestRun
 
 LEFT_OUT = "Tests left out"
@@ -26,61 +26,61 @@ AGAIN = "evaluate once more, within a larger --budget{}: what was installed is k
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the results of the project's tests on each build without a GIL."""
-    for build in found.builds:
-        match build.tests:
+    for label in found.labels:
+        match found.tests[label]:
             case Missing() as missing:
-                yield from _not_run(found, build, missing)
+                yield from _not_run(found, label, missing)
             case tests:
-                yield from _ran(found, build, tests)
-        yield from _with_the_gil(build)
+                yield from _ran(found, label, tests)
+        yield from _with_the_gil(found, label)
 
 
-def _not_run(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
+def _not_run(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     late = missing.cause is Cause.TIME
     # Where nothing was installed, no other command would run them.
     run = f"have its tests run, named by --tests if need be ({missing.reason})"
     other = "" if missing.cause is Cause.OFFLINE else run
-    yield Fact(code="tests.not-run", target=build.build.label, effect=Effect.UNKNOWN, subject="tests",
-               confidence="low", gap=gap(missing, part="tests"), text=_beside_tests(found, build, "run on it"),
+    yield Fact(code="tests.not-run", target=label, effect=Effect.UNKNOWN, subject="tests",
+               confidence="low", gap=gap(missing, part="tests"), text=_beside_tests(found, label, "run on it"),
                evidence=missing.reason, step=PlanStep.TESTS, action=AGAIN.format("") if late else other)
 
 
-def _with_the_gil(build: BuildEvaluation) -> Iterator[Fact]:
+def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
     """Yield why another call may tell more of the tests on the counterpart with a GIL."""
-    there = known(build.reference_tests)
-    late = cause_of(build.reference_tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished")
-    if late:
-        yield Fact(code="tests.unfinished-with-gil", target=build.build.label, effect=Effect.NOTE, subject="tests",
+    tests = found.tests_with_gil(label)
+    there = known(tests)
+    if cause_of(tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished"):
+        yield Fact(code="tests.unfinished-with-gil", target=label, effect=Effect.NOTE, subject="tests",
                    text=UNFINISHED.reason, gap=gap(UNFINISHED))
 
 
-def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
-    there = known(build.reference_tests)
+def _ran(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
+    there, own = known(found.tests_with_gil(label)), found.own.get(label)
     # Without the project's modules its tests fail, too: that is one thing to mend.
-    if not (build.own and build.own.failure and build.own.elsewhere):
-        yield from _blocking(build, tests, there)
-    if (unknown := _unknown(found, build, tests)) is not None:
+    if not (own and own.failure and own.elsewhere):
+        yield from _blocking(found, label, tests, there)
+    if (unknown := _unknown(found, label, tests)) is not None:
         yield unknown
     elif there is None and tests.left_out and not tests.lacking:
-        yield _not_compared(build, tests.left_out)
-    yield from _evidence(build, tests)
-    yield from _failing(build, tests, there)
-    yield from _packages_missing(found, build, tests)
-    yield from _left_out(build, tests, there)
+        yield _not_compared(label, tests.left_out)
+    yield from _evidence(label, tests)
+    yield from _failing(found, label, tests, there)
+    yield from _packages_missing(found, label, tests)
+    yield from _left_out(label, tests, there)
     if there is not None and not tests.lacking:
-        yield from _only_here(build, tests, there)
+        yield from _only_here(label, tests, there)
 
 
-def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+def _blocking(found: Evaluation, label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
     """Yield the differences from the tests with the GIL."""
     def blocks(code: str, text: str, *, consequence: bool = False) -> Fact:
-        return Fact(code=code, target=build.build.label, effect=Effect.BLOCKS, subject="tests", text=text,
+        return Fact(code=code, target=label, effect=Effect.BLOCKS, subject="tests", text=text,
                     consequence=consequence)
 
     if tests.gil_end:
         by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
         yield blocks("tests.turn-gil-on", f"the GIL was on at the end of the tests{by}",
-                     consequence=turns_gil_on(build))
+                     consequence=turns_gil_on(found, label))
     ending = tests.ending
     same = there is not None and (there.ending == ending or ending.kind == "hang" == there.ending.kind)
     if ending.kind in {"crash", "hang"} and not same:
@@ -110,18 +110,18 @@ def _exit_code(tests: TestRun) -> str:
     return f"exit code {tests.ending}{f' ({tests.error})' if tests.error else ''}"
 
 
-def _not_compared(build: BuildEvaluation, left_out: Sequence[LeftOut]) -> Fact:
+def _not_compared(label: str, left_out: Sequence[LeftOut]) -> Fact:
     """Return that files of tests that cannot be collected say nothing, without the same tests with the GIL."""
     text = (f"{counted(len(left_out), 'file of tests', 'files of tests')} cannot be collected, and whether they can "
             f"with the GIL is not known: {left_out[0].file}: {left_out[0].why}")
-    return Fact(code="tests.not-compared", target=build.build.label, effect=Effect.UNKNOWN, subject="tests", text=text,
+    return Fact(code="tests.not-compared", target=label, effect=Effect.UNKNOWN, subject="tests", text=text,
                 gap=Gap(reason=text, cause=Cause.OTHER, remedy=Remedy.REPAIR))
 
 
-def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact | None:
+def _unknown(found: Evaluation, label: str, tests: TestRun) -> Fact | None:
     """Return why the tests tell nothing of the build, or None."""
     def unknown(code: str, text: str, *, remedy: Remedy | None = Remedy.REPAIR, action: str = "") -> Fact:
-        return Fact(code=code, target=build.build.label, effect=Effect.UNKNOWN, subject="tests", text=text,
+        return Fact(code=code, target=label, effect=Effect.UNKNOWN, subject="tests", text=text,
                     gap=Gap(reason=text, cause=Cause.TIME if remedy is Remedy.TIME else Cause.OTHER, remedy=remedy),
                     action=action)
 
@@ -136,26 +136,25 @@ def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact 
                        "installed", remedy=Remedy.REPAIR if tests.broken or not tests.passed else None)
     if broken_off:
         return unknown("tests.exit-code-with-gil-too",
-                       f"the tests end with {_exit_code(tests)}, with the GIL, too: {_beside_tests(found, build)}")
+                       f"the tests end with {_exit_code(tests)}, with the GIL, too: {_beside_tests(found, label)}")
     if tests.passed == 0:
-        return unknown("tests.none-pass", f"not one test passes: {_beside_tests(found, build)}")
-    if tests.gil_end is None and build.build.free_threaded:
+        return unknown("tests.none-pass", f"not one test passes: {_beside_tests(found, label)}")
+    if tests.gil_end is None:
         return unknown("tests.gil-not-known", "whether the GIL was off at the end of the tests is not known",
                        remedy=None if tests.passed else Remedy.REPAIR)
     return None
 
 
-def _beside_tests(found: Evaluation, build: BuildEvaluation, how: str = "seen") -> str:
+def _beside_tests(found: Evaluation, label: str, how: str = "seen") -> str:
     """Return which of the project's code ran, or `how`, where its tests show nothing."""
-    cost, races = known(build.cost), known(found.races)
+    cost, races = known(found.speed[label].cost), known(found.races)
     measured = cost is not None and cost.by != "tests"
     raced = races is not None and any(look.of in {"workload", "script"} for look in races.looks)
     return f"of the project only the workload was {how}" if measured or raced else f"nothing of the project was {how}"
 
 
-def _evidence(build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
+def _evidence(label: str, tests: TestRun) -> Iterator[Fact]:
     """Yield that tests pass, if any do without the GIL, and that their step is done if all of them do."""
-    label = build.build.label
     passed = {None: "the tests pass", 1: "1 test passes"}.get(tests.passed, f"{tests.passed} tests pass")
     if not tests.gil_end and (tests.ending.succeeded if tests.passed is None else tests.passed):
         yield Fact(code="tests.pass", target=label, effect=Effect.SUPPORTS, subject="tests",
@@ -170,9 +169,9 @@ def _evidence(build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
                subject="tests", text=text, step=PlanStep.TESTS, state="done" if whole else "open")
 
 
-def _failing(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+def _failing(found: Evaluation, label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
     """Yield the failing tests, whether they also fail with the GIL, and the action."""
-    label, count = build.build.label, tests.broken
+    count = tests.broken
     named = f": {few(tests.failing)}" if tests.failing else ""
     if count:
         same = bool(tests.failing) and there is not None and set(tests.failing) <= set(there.failing)
@@ -184,23 +183,24 @@ def _failing(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> I
     if count > (there.broken if there else 0):
         yield Fact(code="tests.to-look-at", target=label, effect=Effect.NOTE, subject="tests",
                    text=f"tests fail there{named}", action=f"look at the failing tests{named}")
-    elif count and cause_of(build.cost) in NOT_BY_TESTS:
+    elif count and cause_of(found.speed[label].cost) in NOT_BY_TESTS:
         yield Fact(code="tests.fail-with-gil-too", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
                    text=f"tests fail with the GIL, too{named}",
                    action=f"mend the tests that fail with the GIL, too{named}; or name a --workload, to measure what "
                           "one thread costs")
     elif (tests.ending.failed and tests.ending.code != 1 and not tests.passed and tests.error
-          and not any(_modules(build, tests))):
+          and not any(_modules(found, label, tests))):
         yield Fact(code="tests.do-not-start", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
                    text=tests.error, action=f"have the tests start: {tests.error}; if they lack a package, name it in "
                                             "an extra, group or file for tests")
 
 
-def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
+def _modules(found: Evaluation, label: str, tests: TestRun) -> Iterator[str]:
     """Yield the modules that tests import and that are missing; not those that the project's own build did not make."""
-    if build.own and (build.own.failure or build.own.unbuilt):
+    own = found.own.get(label)
+    if own and (own.failure or own.unbuilt):
         return
-    report = known(build.readiness)
+    report = known(found.packages[label])
     names = (*tests.lacking, *(each.name for each in (report.findings if report else ())))
     familiar = {canonicalize_name(name) for name in names}
     for name in tests.missing_modules:
@@ -208,15 +208,15 @@ def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
             yield name
 
 
-def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
+def _packages_missing(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
     """Yield the actions for missing modules and packages that tests need."""
-    for name in _modules(build, tests):
+    for name in _modules(found, label, tests):
         yield Fact(code="tests.module-missing", target=FREE_THREADING, effect=Effect.NOTE, subject=name,
                    text=f"the tests import {name}, which is not there",
                    action=_have_module(name, sdist=(found.project.root / "PKG-INFO").is_file()))
     if tests.ending.kind == "unfinished" or not (tests.lacking and (tests.errors or tests.left_out)):
         return
-    report = known(build.readiness)
+    report = known(found.packages[label])
     advised = {canonicalize_name(each.name) for each in (report.findings if report else ())
                if each.verdict.status.advice}
     for name in tests.lacking:
@@ -224,7 +224,7 @@ def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun)
         if key in advised:
             continue   # it has an action of its own
         needed = key in found.needed
-        yield Fact(code="tests.package-missing", target=build.build.label, effect=Effect.NOTE, subject=name,
+        yield Fact(code="tests.package-missing", target=label, effect=Effect.NOTE, subject=name,
                    text=f"{name} could not be installed",
                    action=f"{name} could not be installed, and the program itself needs it: build it from source "
                           "(--build-sdists), or replace it" if needed
@@ -241,9 +241,8 @@ def _have_module(name: str, *, sdist: bool) -> str:
             "file for tests)?")
 
 
-def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+def _left_out(label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
     """Yield the files of tests that could not be collected: mend them, or leave them out on purpose."""
-    label = build.build.label
     for each in tests.left_out:
         as_well = _with_gil(each, there)
         yield Fact(code="tests.left-out", target=label, effect=Effect.NOTE, subject=each.file, heading=LEFT_OUT,
@@ -259,12 +258,12 @@ def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
                           f"purpose: --tests {command}")
 
 
-def _only_here(build: BuildEvaluation, tests: TestRun, there: TestRun) -> Iterator[Fact]:
+def _only_here(label: str, tests: TestRun, there: TestRun) -> Iterator[Fact]:
     """Yield the files of tests that only the build with the GIL cannot collect."""
     here = {each.file for each in tests.left_out}
     for each in there.left_out:
         if each.file not in here:
-            yield Fact(code="tests.only-without-gil", target=build.build.label, effect=Effect.NOTE, subject=each.file,
+            yield Fact(code="tests.only-without-gil", target=label, effect=Effect.NOTE, subject=each.file,
                        heading=LEFT_OUT,
                        text=f"{each.file} runs here and cannot be collected on {there.build}: {each.why}; it counts in "
                             "tests and races, not in what one thread costs")

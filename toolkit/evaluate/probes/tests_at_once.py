@@ -42,11 +42,11 @@ def _looked(found: Evaluation, look: RaceLook) -> Iterator[Fact]:
                    heading=races.HEADING,
                    text=f"{counted(count, 'test')} cannot be run in several threads and ran in one: "
                         f"{few(look.alone, MOST_NAMED)}")
-    for build in found.builds if look.failing else ():
-        tests = known(build.tests)
+    for label in found.labels if look.failing else ():
+        tests = known(found.tests[label])
         if tests and not tests.failed:   # tests that also fail alone do not count
             count = len(look.failing)
-            yield Fact(code="tests-at-once.fail-only-so", target=build.build.label, effect=Effect.UNKNOWN,
+            yield Fact(code="tests-at-once.fail-only-so", target=label, effect=Effect.UNKNOWN,
                        subject="tests",
                        text=f"{counted(count, 'test fails', 'tests fail')} in {look.workers} threads at once that "
                             f"{inflect(count, 'passes', 'pass')} alone: {few(look.failing)}")

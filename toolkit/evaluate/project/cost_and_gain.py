@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, OTHER_MODELS, UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
-from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Sections, TestRun
+from gilscope.toolkit.evaluate.sections import NO_TIME, BuildSpeed, MachineFacts, Missing, TestRun
 from gilscope.toolkit.stats.verdict import Comparison  # noqa: TC001 - the cache reads the hints
 
 if TYPE_CHECKING:
@@ -44,10 +44,15 @@ class CostsAndGains:
     """The results of the rounds."""
 
     machine: MachineFacts | Missing
-    sections: Mapping[str, Sections]      # by label of each free-threaded build
+    speed: Mapping[str, BuildSpeed]       # by label of each free-threaded build
     others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and label of each build with a GIL
     models_compared: bool                 # a function was measured in several workers of each model
     budget: float = 0.0                   # seconds, of the call that took them
+
+    def other_model(self, model: str, label: str) -> OtherModel:
+        """Return the result of the workload in another model than threads on a build with a GIL."""
+        return OtherModel(measured=self.others, failure="") if isinstance(self.others, Missing) else (
+            self.others[model, label])
 
 
 class CostAndGainMeasurer:
@@ -83,8 +88,7 @@ class CostAndGainMeasurer:
     def _named(self) -> UserWorkload | Missing:
         if self._workload is None:
             return NO_WORKLOAD
-        workload = UserWorkload.of(self._workload, self._project.root)
-        return NO_TIME if self._left() <= 0 and not isinstance(workload, Missing) else workload
+        return UserWorkload.of(self._workload, self._project.root)
 
     def _by_workload(self, free: Sequence[str], workload: UserWorkload, places: Mapping[str, RunSite]) -> CostsAndGains:
         measurer = WorkloadMeasurer(
@@ -93,12 +97,12 @@ class CostAndGainMeasurer:
         measurer.measure()
         machine = measurer.calibration.facts()
         speed = Speed(measurer, machine)
-        sections = {label: speed.sections(label, self._counterparts.get(label, "")) for label in free}
+        sections = {label: speed.on(label, self._counterparts.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # measured last, because it is not part of the verdict
         others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                              failure=speed.failure(label, model))
                   for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
-        return CostsAndGains(machine=machine, others=others, models_compared=speed.models_compared, sections={
+        return CostsAndGains(machine=machine, others=others, models_compared=speed.models_compared, speed={
             label: replace(each, forced=forced.get(label)) for label, each in sections.items()})
 
     def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
@@ -122,17 +126,13 @@ class CostAndGainMeasurer:
     ) -> CostsAndGains:
         """Compare the tests on each build instead of the workload, which is missing for the reason in `lacking`."""
         unknown = NOT_ASKED if lacking is NO_WORKLOAD else lacking
-        missing = Sections.missing(lacking)
-        if self._left() <= 0:
-            forced = self._tests_forced(places, tests)
-            return CostsAndGains(machine=unknown, others=lacking, models_compared=False, sections={
-                label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
+        missing = BuildSpeed.missing(lacking)
         costs = SuiteCosts(self._project, places, tests, say=self._say,
                            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), hold_machine=self._hold_machine)
         costs.measure(self._counterparts)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
-        return CostsAndGains(machine=machine, others=lacking, models_compared=False, sections={
+        return CostsAndGains(machine=machine, others=lacking, models_compared=False, speed={
             label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "")),
                            forced=forced.get(label)) for label in free})
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "gilscope/evaluate/3"
 PROMISED = {"facts", "conclusions", "answer", "plan", "next_steps"}
-INTERNAL = {"needed", "request", "sections"}   # the facts and the command have what follows from them
+INTERNAL = {"named", "needed", "request"}   # sources, facts and the command have what follows from them
 
 
 def plain(found: Evaluation) -> dict[str, Any]:
@@ -127,7 +127,8 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one form per kind of value
         case Path():
             return str(value)
         case dict():
-            return {str(key): _plain(each) for key, each in value.items()}
+            return {" on ".join(key) if isinstance(key, tuple) else str(key): _plain(each)
+                    for key, each in value.items()}
         case tuple() | list():
             return [_plain(each) for each in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):

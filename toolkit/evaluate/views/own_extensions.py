@@ -54,7 +54,7 @@ def explained(found: Evaluation, name: str) -> Iterator[Section]:
 
 def builds_of(found: Evaluation) -> list[OwnBuild]:
     """Return the results of building the project itself, on each build."""
-    return [own for own in (*(each.own for each in found.builds), *(each.own for each in found.interpreters)) if own]
+    return [found.own[build.label] for build in found.all_builds if build.label in found.own]
 
 
 def _names(module: ExtensionModule) -> set[str]:

@@ -47,29 +47,28 @@ def _panel(title: str, bars: Sequence[Bar]) -> CategoryPanel:
 
 def _gains(found: Evaluation) -> Iterator[Bar]:
     """Yield the gain from threads on each build, without bounds, which have no interval."""
-    for build in found.builds:
-        match best_known_gain(build, found.machine):
+    for label in found.labels:
+        match best_known_gain(found, label):
             case Gained(lo=float(lo), hi=float(hi)) as gain:
                 with_threads = f", {counted(gain.threads, 'thread')}" if gain.threads else ""
                 how = "" if gain.how == "measured" else f" ({gain.how})"
-                yield Bar(f"{build.build.label}{with_threads}{how}", gain.ratio, lo, hi)
+                yield Bar(f"{label}{with_threads}{how}", gain.ratio, lo, hi)
 
 
 def _models(found: Evaluation) -> Iterator[Bar]:
     """Yield the results of other models on the builds with a GIL, against threads there."""
-    targets = {**{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes},
-               **{subinterpreters_on(each.build.label): f"subinterpreters {each.build.label}"
-                  for each in found.interpreters}}
+    targets = {**{processes_on(each.label): f"processes {each.label}" for each in found.with_processes},
+               **{subinterpreters_on(each.label): f"subinterpreters {each.label}" for each in found.with_gil}}
     for target, category in targets.items():
         yield from (Bar(category, fact.value.ratio, fact.value.lo, fact.value.hi)
                     for fact in found.facts if fact.target == target and fact.value)
 
 
 def _costs(found: Evaluation) -> Iterator[Bar]:
-    for build in found.builds:
-        if (cost := known(best_known_cost(build, found.machine))) is None:
+    for target in found.labels:
+        if (cost := known(best_known_cost(found, target))) is None:
             continue
-        label = f"{build.build.label}{', the GIL forced off' * cost.forced}"
+        label = f"{target}{', the GIL forced off' * cost.forced}"
         yield Bar(f"{label}, CPU", cost.times, cost.lo, cost.hi)
         if cost.memory is not None:
             share = cost.memory.here / cost.memory.there

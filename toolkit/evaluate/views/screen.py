@@ -53,10 +53,9 @@ def answer_document(found: Evaluation) -> Document:
 
 def _why_in_short(found: Evaluation) -> Iterator[str]:
     """Yield the verdict on each build without a GIL with its first reasons, and that on the others."""
-    labels = {each.build.label for each in found.builds}
     yield from _merged((each.target, f"{each.word}: {'; '.join(each.reasons[:MOST_REASONS])}")
-                       for each in found.conclusions if each.target in labels)
-    yield from _merged((each.target, each.word) for each in found.conclusions if each.target not in labels)
+                       for each in found.conclusions if each.target in found.labels)
+    yield from _merged((each.target, each.word) for each in found.conclusions if each.target not in found.labels)
 
 
 def document(found: Evaluation) -> Document:
@@ -94,7 +93,7 @@ def _merged(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _about(found: Evaluation) -> Iterator[str]:
-    project = found.project
+    project = found.collected
     lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
     count = counted(len(project.requirements), "requirement")
     none = "no requirements" if project.requirements_known else "requirements not known"

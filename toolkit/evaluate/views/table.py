@@ -17,9 +17,9 @@ from gilscope.toolkit.units import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
+    from gilscope.toolkit.evaluate.evaluation import Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, Measure, TestRun
+    from gilscope.toolkit.evaluate.sections import Cost, Measure, TestRun
 
 # The columns in their order.
 COLUMNS = ("packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
@@ -46,8 +46,8 @@ def table(found: Evaluation) -> Table:
     cells = {(target, cell.column): cell for target, cell in _cells(found)}
 
     # The table has little room.
-    short = {**{subinterpreters_on(each.build.label): f"subint {each.build.label}" for each in found.interpreters},
-             **{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes}}
+    short = {**{subinterpreters_on(each.label): f"subint {each.label}" for each in found.with_gil},
+             **{processes_on(each.label): f"processes {each.label}" for each in found.with_processes}}
 
     def row(conclusion: Conclusion) -> tuple[Entry, ...]:
         own = [cells.get((conclusion.target, title)) for title in COLUMNS]
@@ -61,54 +61,53 @@ def table(found: Evaluation) -> Table:
 
 
 def _cells(found: Evaluation) -> Iterator[tuple[str, TableCell]]:
-    for build in found.builds:
-        yield from ((build.build.label, cell) for cell in _build(build, found.machine))
-    for inside in found.interpreters:
-        yield from ((subinterpreters_on(inside.build.label), cell) for cell in _interpreters(inside))
-    trials = {inside.build: inside.trial for inside in found.interpreters}
-    for processes in found.processes:
-        match trials.get(processes.build):
+    for label in found.labels:
+        yield from ((label, cell) for cell in _build(found, label))
+    for build in found.with_gil:
+        yield from ((subinterpreters_on(build.label), cell) for cell in _interpreters(found, build.label))
+    for build in found.with_processes:
+        match found.trials[build.label]:
             case InterpreterTrial(process_memory=float() | int() as memory):
-                yield processes_on(processes.build.label), _growth(memory)
+                yield processes_on(build.label), _growth(memory)
 
 
-def _build(build: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[TableCell]:
-    match build.readiness:
+def _build(found: Evaluation, label: str) -> Iterator[TableCell]:
+    match found.packages[label]:
         case Missing(reason=reason):
             yield from (_cell(column, "-", reason) for column in ("packages", "C files", "GIL off", "C lost"))
         case report:
-            yield from _packages(build, report)
-    match build.tests:
+            yield from _packages(found, label, report)
+    match found.tests[label]:
         case Missing(reason=reason):
             yield _cell("tests", "-", reason)
         case tests:
             yield _tests(tests)
-    match build.cost:
+    match found.speed[label].cost:
         case Missing(reason=reason):
             yield _cell("1 thread", "-", reason)
         case cost:
-            yield from _cost(cost, sure=is_quiet(machine))
+            yield from _cost(cost, sure=is_quiet(found.machine))
 
 
-def _packages(build: BuildEvaluation, report: BuildReport) -> Iterator[TableCell]:
+def _packages(found: Evaluation, label: str, report: BuildReport) -> Iterator[TableCell]:
     missing = sum(each.verdict.status.not_installed for each in report.findings)
     total = len(report.findings) + report.others
     yield _cell("packages", f"{total - missing}/{total}")
-    itself = own_finding(build)
+    itself = own_finding(found, label)
     files = [extension for each in (*report.findings, *itself) for extension in each.seen.extensions]
     fine = sum(extension.gil == "not-used" for extension in files)
     yield _cell("C files", f"{fine}/{len(files)}" if files else "none")
-    yield _gil_off(build, (*itself, *report.findings), report.unowned)
+    yield _gil_off(found.tests[label], (*itself, *report.findings), report.unowned)
     yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
                                   if each.verdict.status is Status.LOST]))
 
 
-def _gil_off(build: BuildEvaluation, findings: Sequence[Finding], unowned: Sequence[str]) -> TableCell:
+def _gil_off(run: TestRun | Missing, findings: Sequence[Finding], unowned: Sequence[str]) -> TableCell:
     culprits = [*(each.name for each in findings if each.verdict.status is Status.GIL), *unowned]
     if culprits:
         # They have lines of their own.
         return _cell("GIL off", f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}")
-    tests = known(build.tests)
+    tests = known(run)
     if tests is None or tests.gil_end is None or not (tests.ran or tests.gil_end):
         return _cell("GIL off", "at import", AT_IMPORT)
     return _cell("GIL off", "no: tests" if tests.gil_end else "yes")
@@ -133,17 +132,17 @@ def _cost(cost: Cost, *, sure: bool) -> Iterator[TableCell]:
         yield _cell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", of.process)
 
 
-def _interpreters(inside: InterpretersEvaluation) -> Iterator[TableCell]:
-    match inside.readiness:
+def _interpreters(found: Evaluation, label: str) -> Iterator[TableCell]:
+    match found.packages[label]:
         case Missing(reason=reason):
             yield _cell("packages", "-", reason)
         case report:
             able = sum(each.interpreters is InterpreterStatus.OK for each in report.findings) + report.others
             yield _cell("packages", f"{able}/{len(report.findings) + report.others}", LOADABLE)
-            itself = own_finding(inside)
+            itself = own_finding(found, label)
             yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
                                           if each.interpreters is InterpreterStatus.LOST]))
-    match inside.trial:
+    match found.trials[label]:
         case InterpreterTrial(memory=float() | int() as memory):
             yield _growth(memory)
 

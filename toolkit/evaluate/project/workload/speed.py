@@ -23,6 +23,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     NOT_THE_SAME,
+    BuildSpeed,
     Cause,
     Contention,
     Cost,
@@ -32,7 +33,6 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
     NativePool,
     Place,
-    Sections,
     WorkloadFailure,
     workload_failed,
 )
@@ -72,21 +72,21 @@ class Speed:
         # For a build with a GIL, which may be the counterpart of several others.
         self._waiting: dict[WorkloadCell, RecordingSummary | Missing] = {}
 
-    def sections(self, label: str, against: str) -> Sections:
+    def on(self, label: str, against: str) -> BuildSpeed:
         """Return the results of the build `label` compared with `against`, which has a GIL; "" if there is none."""
         pair = self._pair(label, against)
         if isinstance(pair, Missing):
-            return Sections.missing(pair)
+            return BuildSpeed.missing(pair)
         here, _ = pair
         if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
-            return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking),
+            return replace(BuildSpeed.missing(lacking), gain=self._gain(label, against, lacking),
                            failure=WorkloadFailure(kind="turns-gil-on", detail=flipped))
         failure = self._failure(label)
         lacking = workload_failed(failure, f"on {label}")
         differs = self._difference(label, against)
         other = Missing(reason=NOT_THE_SAME) if differs else None
-        return Sections(
+        return BuildSpeed(
             cost=lacking if here.failure else self._cost(label, against),
             failure=WorkloadFailure(kind="fails", detail=failure) if failure else None,
             differs=differs,

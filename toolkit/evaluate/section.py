@@ -1,0 +1,73 @@
+"""The interface of a section of an evaluation: what measures it, what changes it, and the facts that follow.
+
+The pipeline gives each section its turn, its part of the budget, the result of an earlier call if nothing that the
+section depends on has changed, and an announcement.  What was measured lies in `Evaluation.sections` under the
+section's code, where later sections and all facts read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
+from gilscope.toolkit.evaluate.sections import Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.project_requirements import ProjectRequirements
+    from gilscope.toolkit.evaluate.run_sites import PreparedSites
+    from gilscope.toolkit.model import Build
+
+INSTALLED = ("sdists", "extras", "offline")   # options that decide what is installed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """The means by which a section is measured."""
+
+    requirements: ProjectRequirements
+    at_hand: Sequence[Build]                     # all builds of this machine
+    sites: Callable[[], PreparedSites]           # where the project's code runs; prepared when first asked for
+    left: Callable[[], float]                    # seconds of the budget
+    say: Callable[[str], None]                   # reports a step to the user
+    # Contexts: this machine is ours, to wait for which takes nothing from the budget; time that does not count.
+    hold_machine: Callable[[], AbstractContextManager[None]]
+    uncounted: Callable[[], AbstractContextManager[None]]
+
+
+def _as_it_is(_found: Evaluation, why: Missing) -> Any:
+    return why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One section of an evaluation."""
+
+    name: str                                    # for people
+    code: str = ""                               # required with `measure`: the key of its result, and where its facts'
+    #                                              codes begin
+    facts: Callable[[Evaluation], Iterator[Fact]] | None = None
+    # Returns the section's result, from the results of those before it; None if its facts follow from these alone.
+    measure: Callable[[Evaluation, Means], Any] | None = None
+    result: Any = None                           # required with `measure`: its type, as which the cache reads it
+    options: tuple[str, ...] = ()                # fields of the request: other values have it measured again
+    depends: Callable[[Evaluation], str] = lambda _: ""   # likewise, of what was found before
+    enough: Callable[[Evaluation, Any], bool] = lambda _found, _result: True   # False: an earlier result will not do
+    missing: Callable[[Evaluation, Missing], Any] = _as_it_is   # the result where it was not measured
+    runs_project: bool = False                   # in the sites, so that its time begins when these are prepared
+    asked: Callable[[Evaluation], bool] = lambda _: True   # False: the evaluation leaves it out, and it is not missing
+
+    def find(self, found: Evaluation) -> Iterator[Fact]:
+        """Yield the facts; if the section is missing, the one that says so."""
+        if not self.asked(found):
+            return
+        match found.sections.get(self.code):
+            case Missing() as missing if self.facts:
+                yield Fact(code=f"{self.code}.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
+                           subject=self.name, text=missing.reason, gap=gap(missing))
+            case _ if self.facts:
+                yield from self.facts(found)
