@@ -31,7 +31,7 @@ MODULES = {   # name -> the files that are mutated, and the tests nearest to the
     "scheduler": (("toolkit/measure/scheduler.py", "toolkit/measure/rounds.py", "toolkit/measure/turns.py"),
                   ("tests/measure", "tests/test_run_end_to_end.py")),
     "statistics": (("toolkit/stats/*.py",), ("tests/stats", "tests/report")),
-    "verdicts": (("toolkit/evaluate/verdict.py", "toolkit/race/conflicts/classify.py"),
+    "verdicts": (("toolkit/evaluate/verdict.py", "toolkit/race/verdicts/classify.py"),
                  ("tests/evaluate/probes", "tests/evaluate/views", "tests/evaluate/test_answer.py",
                   "tests/evaluate/test_next_steps.py", "tests/race/reports", "tests/race/whole")),
 }

@@ -5,15 +5,15 @@ import types
 
 import pytest
 
-from gilscope.toolkit.race.conflicts import safe_inspection
-from gilscope.toolkit.race.conflicts.naming import (
+from gilscope.toolkit.race import safe_inspection
+from gilscope.toolkit.race.site import SiteInfo
+from gilscope.toolkit.race.verdicts.naming import (
     LockNamer,
     VariableNamer,
     container_text,
     enclosing_class,
 )
-from gilscope.toolkit.race.conflicts.source_context import SourceFiles
-from gilscope.toolkit.race.site import SiteInfo
+from gilscope.toolkit.race.verdicts.source_context import SourceFiles
 from tests.race.fakes.program import FakeCore, Program
 
 

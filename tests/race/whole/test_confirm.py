@@ -26,11 +26,11 @@ from gilscope.toolkit.race.confirm.watch import (
     RaceWatcher,
     may_be_same,
 )
-from gilscope.toolkit.race.conflicts.naming import VariableNamer
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from gilscope.toolkit.race.site import SiteInfo
 from gilscope.toolkit.race.terms import Flag
+from gilscope.toolkit.race.verdicts.naming import VariableNamer
 from tests.patience import PATIENCE
 from tests.race.whole.replacing import replacing
 

@@ -14,7 +14,7 @@ from _thread import allocate_lock, get_ident
 from collections import deque
 from types import GetSetDescriptorType
 
-from gilscope.toolkit.race.conflicts import safe_inspection
+from gilscope.toolkit.race import safe_inspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.conflicts import safe_inspection
-from gilscope.toolkit.race.conflicts.benign_patterns import older_than_both
-from gilscope.toolkit.race.conflicts.classify import classify
-from gilscope.toolkit.race.conflicts.conflict_context import (
+from gilscope.toolkit.race import safe_inspection
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import LOOP_CALLBACKS, all_sites
+from gilscope.toolkit.race.spool import Spool
+from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Remedy, Severity
+from gilscope.toolkit.race.verdicts.benign_patterns import older_than_both
+from gilscope.toolkit.race.verdicts.classify import classify
+from gilscope.toolkit.race.verdicts.conflict_context import (
     REMOVALS,
     ConflictContext,
     ConflictSide,
@@ -20,22 +24,18 @@ from gilscope.toolkit.race.conflicts.conflict_context import (
     follows_act,
     tests_and_uses,
 )
-from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
-from gilscope.toolkit.race.conflicts.source_context import SourceFiles
-from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import LOOP_CALLBACKS, all_sites
-from gilscope.toolkit.race.spool import Spool
-from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Remedy, Severity
+from gilscope.toolkit.race.verdicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
+from gilscope.toolkit.race.verdicts.source_context import SourceFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.classify import Classification
     from gilscope.toolkit.race.core import Conflict, Core, Place, RawAccess
     from gilscope.toolkit.race.site import SiteInfo
     from gilscope.toolkit.race.spool import Plain
+    from gilscope.toolkit.race.verdicts.classify import Classification
 
     DescribeThread = Callable[[int], tuple[str, tuple[Place, ...]]]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.source_context import SourceFiles
     from gilscope.toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.verdicts.source_context import SourceFiles
 
     Index = tuple[int, dict[int, list[int]], dict[int, list[int]]]
 

@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.conflicts import benign_patterns as patterns
-from gilscope.toolkit.race.conflicts import conflict_context
-from gilscope.toolkit.race.conflicts.conflict_context import REMOVALS
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Severity
+from gilscope.toolkit.race.verdicts import benign_patterns as patterns
+from gilscope.toolkit.race.verdicts import conflict_context
+from gilscope.toolkit.race.verdicts.conflict_context import REMOVALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide
+    from gilscope.toolkit.race.verdicts.conflict_context import ConflictContext, ConflictSide
 
     Condition = Callable[[ConflictContext], bool]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.conflicts.conflict_context import REMOVALS, role_in, tests_and_uses
-from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.effects import Fact, methods_with
+from gilscope.toolkit.race.safe_inspection import is_plain, same
 from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.verdicts.conflict_context import REMOVALS, role_in, tests_and_uses
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide
     from gilscope.toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.verdicts.conflict_context import ConflictContext, ConflictSide
 
 TWO_VALUED = (True, False, None)     # 0 and 1 are equal to two of them
 MAY_FAIL = methods_with(Fact.MAY_FAIL)

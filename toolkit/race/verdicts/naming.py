@@ -12,18 +12,17 @@ import sys
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race import effects
-from gilscope.toolkit.race.conflicts import safe_inspection
+from gilscope.toolkit.race import effects, safe_inspection
 from gilscope.toolkit.race.core import NO_VALUE, UNKNOWN_LOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.source_context import SourceFiles
     from gilscope.toolkit.race.core import Core, Place
     from gilscope.toolkit.race.site import SiteInfo
     from gilscope.toolkit.race.spool import Plain
+    from gilscope.toolkit.race.verdicts.source_context import SourceFiles
 
 _code = FunctionType.__dict__["__code__"].__get__
 
