@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.own_files import project_root
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
-from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.text import render
 from gilscope.toolkit.race.session import RaceSession
+from gilscope.toolkit.race.verdicts.gather import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -113,5 +113,5 @@ class Program:
         return self.handler.on_conflict((sort, owner, part, key, first, second, value))
 
     def report(self, **options):
-        from gilscope.toolkit.race.report.gather import load
+        from gilscope.toolkit.race.verdicts.gather import load
         return load(str(self.spool), **options)

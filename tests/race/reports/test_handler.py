@@ -278,7 +278,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_fork_exit_and_kill_lose_nothing(tmp_path):
-    from gilscope.toolkit.race.report.gather import load
+    from gilscope.toolkit.race.verdicts.gather import load
 
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=PATIENCE,
                            cwd=ROOT)

@@ -8,12 +8,13 @@ import pytest
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.report import gather, json_, sarif, sentences, text
-from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report import json_, sarif, sentences, text
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy, Severity
+from gilscope.toolkit.race.verdicts import gather
+from gilscope.toolkit.race.verdicts.gather import load
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import LOCK, ROOT, frame, make_access, make_race

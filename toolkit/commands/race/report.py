@@ -16,7 +16,7 @@ from gilscope.toolkit.race.program.start import core_of, was_begun
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS
-from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.verdicts.gather import load
 
 if TYPE_CHECKING:
     from argparse import Namespace

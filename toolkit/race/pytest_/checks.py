@@ -20,12 +20,12 @@ from gilscope.toolkit.race.program.checked_files import NO_RACE, CheckedFiles
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.findings import FindingLog
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
-from gilscope.toolkit.race.report.gather import ident, load
 from gilscope.toolkit.race.report.learn import learn
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import by_variable, message_of, render_finding, render_race, summary_of
 from gilscope.toolkit.race.session import RaceSession
+from gilscope.toolkit.race.verdicts.gather import ident, load
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

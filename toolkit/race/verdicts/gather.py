@@ -21,21 +21,21 @@ from gilscope.toolkit.race.report.model import (
     RaceReport,
     Spot,
 )
-from gilscope.toolkit.race.report.records import (
+from gilscope.toolkit.race.report.settings import UNREVIEWED
+from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
+from gilscope.toolkit.race.verdicts.records import (
     FinishRecord,
     GapRecord,
     ProcessRecord,
     RaceRecord,
     as_record,
 )
-from gilscope.toolkit.race.report.settings import UNREVIEWED
-from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.race.report.records import FrameRecord, FunctionPlace, RaceKey, SideRecord, SpotRecord
     from gilscope.toolkit.race.report.settings import Suppression
+    from gilscope.toolkit.race.verdicts.records import FrameRecord, FunctionPlace, RaceKey, SideRecord, SpotRecord
 
 
 NO_PROCESS = ProcessRecord(pid=0, core="", root="")   # no process has written a header
