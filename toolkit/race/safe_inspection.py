@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _mro = type.__dict__["__mro__"].__get__
 _members = type.__dict__["__dict__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
+_name = type.__dict__["__name__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 LABELS = ("name", "id", "key", "title", "label", "_name", "_id", "_key", "uid", "number", "owner", "username",
@@ -47,6 +48,12 @@ def class_name(cls: type) -> str:
     """Return the class's qualified name without enclosing functions."""
     name = _qualname(cls)
     return short_function(name) if type(name) is str else "object"
+
+
+def own_name(cls: type) -> str:
+    """Return the class's name."""
+    name: str = _name(cls)
+    return name
 
 
 def short_function(qualname: str) -> str:

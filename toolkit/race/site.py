@@ -26,9 +26,10 @@ CELLS = "gilscope:cells"         # the local that identifies one activation of a
 # partners: indexes (site numbers once linked) of the reads that this write may depend on.
 # note: the suppression comment's reason on the line, or None.  operator: of an augmented assignment, such as "+=".
 # tests: of a read, indexes of the earlier reads of the same location whose test decides whether it happens.
+# stored: the variable whose value a write stores, "" if it stores another expression.
 SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at its start
-    "SiteInfo", "path line column end_line end_column function op key text flags partners note operator tests",
-    defaults=("", ()))
+    "SiteInfo", "path line column end_line end_column function op key text flags partners note operator tests "
+    "stored", defaults=("", (), ""))
 
 OPS = (
     "attr_read", "attr_write", "attr_update", "attr_proxy", "attr_store",

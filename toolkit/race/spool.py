@@ -65,13 +65,19 @@ class Spool:
     def _begin(self, pid: int) -> str:
         # A process id may be reused within one run, and several threads may be here at once.
         own = f"{self._folder}{os.sep}{pid}-{_now():x}{SUFFIX}"
+        parent = _name(next(reversed(self._paths.values()), ""))
         path = self._paths.setdefault(pid, own)
         if path is own:
-            self._append(path, {"t": "process", "pid": pid, **self._header})
+            self._append(path, {"t": "process", "pid": pid, "parent": parent, **self._header})
         return path
 
     def _append(self, path: str, record: dict[str, Plain]) -> None:
         append(path, dumps(record).encode("ascii") + b"\n")
+
+
+def _name(path: str) -> str:
+    """Return the name of a process's file, which stays the same if the file is marked."""
+    return os.path.basename(path).removesuffix(SUFFIX).removesuffix(MARK)
 
 
 def mark_lost(folder: str) -> None:
@@ -116,40 +122,53 @@ def dumps(value: Plain) -> str:
     raise AssertionError(f"no plain value: {type(value)}")
 
 
-def read(folder: str) -> Iterator[tuple[str, Plain]]:
-    """Yield the process and the value of each complete line, files in the order of their names.
+class Reader:
+    """Reads the files of all processes, each line once."""
 
-    The value is None for a line that is not JSON or too long, and for a file that is damaged or lacks a record: the
-    program may have put anything there, and the disk may have been full.
-    """
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
-    except OSError:   # the program has removed it
-        yield "every process", None
-        return
-    for name in names:
-        process = f"process {name.partition('-')[0]}"
-        for value in _values(os.path.join(folder, name)):
-            yield process, value
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._read: dict[str, int] = {}      # bytes of each file
+        self._damaged: dict[str, int] = {}   # lines of each file
+
+    def read(self) -> Iterator[tuple[str, Plain]]:
+        """Yield file and value of each line that was written since the last time, files in the order of their names.
+
+        The value is None for a line that is not JSON or too long, and for a file that is damaged or lacks a record: the
+        program may have put anything there, and the disk may have been full.
+        """
+        try:
+            names = sorted(name for name in os.listdir(self._folder) if name.endswith(SUFFIX))
+        except OSError:   # the program has removed it
+            yield "", None
+            return
+        for name in names:
+            own = _name(name)
+            if name.endswith(MARK + SUFFIX):
+                yield own, None
+            for value in self._values(own, os.path.join(self._folder, name)):
+                yield own, value
+
+    def _values(self, own: str, path: str) -> Iterator[Plain]:
+        import json
+
+        if (lines := opened(path)) is None:
+            yield None
+            return
+        with lines:
+            lines.seek(self._read.get(own, 0))
+            while (line := lines.readline(LONGEST)) and self._damaged.get(own, 0) < MOST_DAMAGED:
+                self._read[own] = lines.tell()
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError):
+                    value = None
+                self._damaged[own] = self._damaged.get(own, 0) + (value is None)
+                yield value
 
 
-def _values(path: str) -> Iterator[Plain]:
-    import json
-
-    if (lines := opened(path)) is None:
-        yield None
-        return
-    if path.endswith(MARK + SUFFIX):
-        yield None
-    damaged = 0
-    with lines:
-        while (line := lines.readline(LONGEST)) and damaged < MOST_DAMAGED:
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                value = None
-            damaged += value is None
-            yield value
+def process_of(file: str) -> str:
+    """Return the name of the process that has written a file; "" stands for all files."""
+    return f"process {file.partition('-')[0]}" if file else "every process"
 
 
 def has_content(path: str) -> bool:

@@ -21,6 +21,9 @@ class AccessKind(IntEnum):
     RESHAPE = 7    # slice assignment, sort, reverse: several steps
 
 
+WRITES = frozenset({AccessKind.WRITE, AccessKind.ATOMIC, AccessKind.GROW, AccessKind.SHRINK, AccessKind.RESHAPE})
+
+
 class Flag(IntFlag):
     """Facts that the rewriter found in the source around an access."""
 
@@ -41,6 +44,18 @@ class Flag(IntFlag):
     NEW = 8192        # a store of what was just made, which depends on no earlier read; or a load that may see one
     COUNTED = 16384   # an x += v, and a loop of the module polls x
     RELIES = 32768    # a read that others rely on, or that relies on another one: see SiteInfo.tests
+
+
+class ValueFact(IntFlag):
+    """Facts about a value that a variable has or gets: the value itself cannot leave the program."""
+
+    UNKNOWN = 0
+    KNOWN = 1
+    PLAIN = 2         # immutable, with all its parts, and of exact builtin types
+    FALSE = 4         # plain, and false
+    NONE = 8
+    COLLECTION = 16   # a tuple or a frozenset
+    BARE = 32         # an `object()`
 
 
 class RaceKind(StrEnum):

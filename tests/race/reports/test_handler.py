@@ -14,7 +14,9 @@ import pytest
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
+from gilscope.toolkit.race.report.model import Frame, HeldLock
 from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.verdicts.gather import Gathering, ident
 from tests.conformance.builds import ROOT
 from tests.patience import PATIENCE
 from tests.race.fakes.program import FakeCore, Program
@@ -61,18 +63,30 @@ def program(tmp_path, monkeypatch):
 
 
 def lines(program):
-    return [record for _, record in spool.read(str(program.spool))]
+    return [record for _, record in spool.Reader(str(program.spool)).read()]
 
 
-def races(program):
-    return [record for record in lines(program) if record["t"] == "race"]
+def conflicts(program):
+    return [record for record in lines(program) if record["t"] == "conflict"]
 
 
 def test_a_race_is_in_the_spool_before_the_handler_returns(program):
     program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
-    [head, record] = lines(program)
+    [head, file, record] = lines(program)
     assert (head["t"], head["core"], head["build"], head["pid"]) == ("process", "fake", "3.14t", os.getpid())
-    assert (record["variable"], record["kind"]) == ("Account.balance of <Account 'bob'>", "lost update")
+    assert (file["t"], file["path"], file["source"]) == ("file", str(program.path), SOURCE)
+    assert (record["t"], record["key"], record["owner"]["label"]) == ("conflict", "balance", "<Account 'bob'>")
+    [race] = program.report().races
+    assert (race.variable, race.kind) == ("Account.balance of <Account 'bob'>", "lost update")
+
+
+def test_a_file_that_is_gone_or_changed_at_the_end_is_judged_as_it_was(program):
+    program.site("poll", "if self.balance", "self.balance", "attr_read", "balance", Flag.POLL | Flag.TEST)
+    program.tell(("close", WRITE), ("poll", READ), Account(), "attr", "balance")
+    for change in (lambda: program.path.write_text("#" * 1000), program.path.unlink):
+        change()
+        [note] = program.report().notes
+        assert (note.rule, note.first.place.source) == ("flag", "self.balance = 0")
 
 
 def test_nothing_is_written_without_a_conflict(program):
@@ -85,35 +99,38 @@ def test_both_sides_are_complete(program):
     program.core.locks[9] = (((str(program.path), 4, "Account.deposit"),), None)
     first = ("close", WRITE, {"context": 4, "locks": (9,)})
     program.tell(first, ("show", READ), Account(), "attr", "balance")
-    [record] = races(program)
+    [race] = program.report().races
     path = str(program.path)
-    assert record["first"]["place"] == [path, 11, "Account.close", "self.balance = 0"]
-    assert record["first"]["stack"] == [[path, 14, "main", "print(self.balance)"]]
-    assert record["first"]["started"] == [[path, 1, "<module>", ""]]
-    assert record["first"]["locks"] == [
-        {"uid": 9, "name": "the lock first taken in Account.deposit", "at": [[path, 4, "Account.deposit"]]}]
-    assert (record["second"]["thread"], record["second"]["verb"]) == ("thread-2", "read")
+    assert race.first.place == Frame(path=path, line=11, function="Account.close", source="self.balance = 0")
+    assert race.first.stack == (Frame(path=path, line=14, function="main", source="print(self.balance)"),)
+    assert race.first.started == (Frame(path=path, line=1, function="<module>"),)
+    assert race.first.locks == (
+        HeldLock(uid=9, name="the lock first taken in Account.deposit",
+                 taken=Frame(path=path, line=4, function="Account.deposit")),)
+    assert (race.second.thread, race.second.verb) == ("thread-2", "read")
 
 
 def test_a_pair_of_places_is_one_report_whichever_side_came_first(program):
     for first, second in [("close", "show"), ("show", "close")]:
         kinds = {"close": WRITE, "show": READ}
         program.tell((first, kinds[first]), (second, kinds[second]), Account(), "attr", "balance")
-    assert len(races(program)) == 1
+    assert len(program.report().races) == 1
 
 
 def test_a_partner_read_counts_as_the_place_of_its_write(program):
     program.tell(("deposit", WRITE), ("check", READ), Account(), "attr", "balance")
-    [record] = races(program)
-    assert [place[1] for place in record["places"]] == [4, 8]
-    assert record["second"]["place"][1] == 7       # what is shown is where it happened
-    assert record["second"]["partner"][1] == 8
+    [race] = program.report().races
+    places = [(str(program.path), 4, "Account.deposit"), (str(program.path), 8, "Account.withdraw")]
+    assert race.ident == ident(places, race.base, race.kind)
+    assert race.second.place.line == 7       # what is shown is where it happened
+    assert race.second.partner.line == 8
 
 
 def test_one_variable_of_two_instances_is_one_report(program):
     for name in ("bob", "ann"):
         program.tell(("deposit", WRITE), ("deposit", WRITE), Account(name), "attr", "balance")
-    assert [record["variable"] for record in races(program)] == ["Account.balance of <Account 'bob'>"]
+    assert [race.variable for race in program.report().races] == ["Account.balance of <Account 'bob'>"]
+    assert len(conflicts(program)) == 1
 
 
 def test_two_variables_at_one_place_are_two_reports(program):
@@ -122,26 +139,26 @@ def test_two_variables_at_one_place_are_two_reports(program):
 
     for owner in (Account(), Savings()):
         assert program.tell(("deposit", WRITE), ("deposit", WRITE), owner, "attr", "balance") is False
-    assert {record["base"] for record in races(program)} == {
-        "Account.balance", "Savings.balance"}
+    assert {race.base for race in program.report().races} == {"Account.balance", "Savings.balance"}
 
 
 def test_the_core_is_told_to_stop_asking(program):
-    answers = [program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") for _ in range(9)]
-    assert answers == [False] * 7 + [True] * 2
-
-
-def test_a_closure_variable_is_settled_at_once(program):
-    program.site("cell", "= 0", "total", "cell_write", "total")
-    assert program.tell(("cell", WRITE), ("cell", WRITE), object(), "cell", "total") is True
-
-
-def test_a_note_is_asked_for_longer_and_may_become_a_race(program):
-    program.site("poll", "if self.balance", "self.balance", "attr_read", "balance", Flag.POLL | Flag.TEST)
-    answers = [program.tell(("close", WRITE), ("poll", READ), Account(), "attr", "balance") for _ in range(33)]
+    answers = [program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") for _ in range(33)]
     assert answers == [False] * 31 + [True] * 2
-    assert [record["severity"] for record in races(program)] == ["note"]
-    assert program.handler.races() == []
+    assert len(conflicts(program)) == 1
+
+
+@pytest.mark.parametrize("order", [(True, False), (False, True)])
+def test_the_heaviest_conflict_of_two_places_decides_whoever_came_first(program, order):
+    program.site("check", "if self.rates", "self.rates", "attr_read", "rates", Flag.TEST | Flag.SPAN_READ)
+    program.site("fill", "self.rates =", "self.rates", "attr_write", "rates", Flag.GUARD, ["check"])
+    for is_equal in order:
+        owner = Account()
+        owner.rates = (1, 2)
+        program.tell(("fill", WRITE), ("fill", WRITE), owner, "attr", "rates", value=(1, 2) if is_equal else (3, 4))
+    report = program.report()
+    assert [race.kind for race in report.races] == ["check-then-act"]
+    assert not report.notes
 
 
 def test_counts_come_from_the_core_at_the_end(program):
@@ -170,16 +187,17 @@ def test_sections_hear_of_every_race_again(program):
         program.handler.section(name)
         for _ in range(40):
             assert program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") is False
-        assert [race.section for race in program.handler.races()] == [name]
+        assert program.handler.in_section()
     program.handler.section("test_c")
-    assert program.handler.races() == []
-    assert [len(program.report(section=name).races) for name in ("test_a", "test_b", "test_c")] == [1, 1, 0]
+    assert not program.handler.in_section()
+    gathering = Gathering(str(program.spool))
+    assert [len(gathering.report(section=name).races) for name in ("test_a", "test_b", "test_c")] == [1, 1, 0]
     assert len(program.report().races) == 1
 
 
 def test_a_comment_with_a_reason_suppresses_and_is_used(program):
     program.site("noted", "+=", "self.balance", "attr_update", "balance", Flag.AUGMENTED, note="counted at night")
-    assert program.tell(("noted", WRITE), ("show", READ), Account(), "attr", "balance") is True
+    program.tell(("noted", WRITE), ("show", READ), Account(), "attr", "balance")
     program.handler.finish()
     report = program.report()
     assert not report.races
@@ -229,8 +247,9 @@ def test_no_code_of_the_program_runs(program):
     first = ("take", WRITE, {"span": "check"})
     program.tell(first, ("take", WRITE), Hostile(), "attr", "balance", value=Hostile())
     program.tell(first, ("check", READ), {}, "item", Hostile(), "span", value=Hostile())
-    assert {record["variable"] for record in races(program)} >= {"Account.balance[<Hostile>]"}
-    assert {record["base"] for record in races(program)} == {"Hostile.balance", "Account.balance"}
+    races = program.report().races
+    assert {race.variable for race in races} >= {"Account.balance[<Hostile>]"}
+    assert {race.base for race in races} == {"Hostile.balance", "Account.balance"}
 
 
 def test_threads_that_meet_lose_no_race(program):

@@ -1,19 +1,23 @@
 """How variables and locks are called, and that looking at them runs nothing of theirs."""
 
+import json
 import threading
 import types
+from types import SimpleNamespace
 
 import pytest
 
 from gilscope.toolkit.race import safe_inspection
+from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts.objects import OPTIMIZED, ObjectDescriber, key_text
+from gilscope.toolkit.race.report.model import HeldLock
 from gilscope.toolkit.race.site import SiteInfo
-from gilscope.toolkit.race.verdicts.naming import (
-    LockNamer,
-    VariableNamer,
-    container_text,
-    enclosing_class,
-)
-from gilscope.toolkit.race.verdicts.source_context import SourceFiles
+from gilscope.toolkit.race.spool import dumps
+from gilscope.toolkit.race.terms import AccessKind
+from gilscope.toolkit.race.verdicts.conflict_context import SiteIndex
+from gilscope.toolkit.race.verdicts.naming import container_text, enclosing_class, variable_name
+from gilscope.toolkit.race.verdicts.records import OwnerRecord
+from gilscope.toolkit.records import from_plain
 from tests.race.fakes.program import FakeCore, Program
 
 
@@ -21,8 +25,17 @@ def site(text, op="attr_read", key="", function="<module>", path="/src/jobs.py")
     return SiteInfo(path, 3, 0, 3, 9, function, op, key, text, 0, (), None)
 
 
-def name_of(part, owner, key, *sites, module=None):
-    return VariableNamer(sites).variable(part, owner, key, sites, module)
+def name_of(part, owner, key, *sites, module=None, others=(), **local):
+    """Return the name of a location that a frame of the module accesses, with these locals."""
+    index = SiteIndex()
+    for number, each in enumerate([*sites, *others]):
+        index.add(number, each)
+    sides = (sites * 2)[:2]
+    frame = SimpleNamespace(f_globals=module or {}, f_locals=local, f_code=SimpleNamespace(co_flags=OPTIMIZED))
+    described = json.loads(dumps(ObjectDescriber(FakeCore()).describe(part, owner, key, sides, frame)))
+    first, second = (SimpleNamespace(site=sites.index(side)) for side in sides)
+    return variable_name(SimpleNamespace(owner=from_plain(OwnerRecord, described), part=part, first=first,
+                                         second=second, key=key_text(part, owner, key)), index)
 
 
 class Account:
@@ -98,8 +111,8 @@ def test_a_global(file, expected):
     ("App.run.<locals>.step.<locals>.<lambda>", ["App.run"], "local total of App.run (closure)"),
 ])
 def test_a_closure_variable(function, others, expected):
-    sites = [site("total", "cell_update", "total", name) for name in (function, *others)]
-    assert VariableNamer(sites).variable("cell", object(), "total", sites[:1]) == (expected, expected, "total", "")
+    info, *others = (site("total", "cell_update", "total", name) for name in (function, *others))
+    assert name_of("cell", object(), "total", info, others=others) == (expected, expected, "total", "")
 
 
 LEDGER = "Ledger.add"
@@ -137,9 +150,8 @@ def test_a_container_by_the_text_of_its_access(part, owner, key, info, expected)
 
 def test_a_container_by_the_object_whose_getter_returns_it():
     owner, info = account(totals={}), site("bank.totals", "reads", "", "show")
-    namer = VariableNamer([info])
-    assert namer.variable("structure", owner.totals, None, [info], None, owner).text == "Account.totals"
-    assert namer.variable("structure", {}, None, [info], None, owner).text == "a dict"
+    assert name_of("structure", owner.totals, None, info, bank=owner).text == "Account.totals"
+    assert name_of("structure", {}, None, info, bank=owner).text == "a dict"
 
 
 def test_a_container_without_a_name():
@@ -163,9 +175,10 @@ def test_a_parameter_is_called_after_a_global_of_another_file_that_is_checked(mo
     module.totals = {}
     monkeypatch.setitem(__import__("sys").modules, "bank_module", module)
     info, other = site("table[k]", "item_read", "", "increment"), site("x", path="/src/bank.py")
-    namer = VariableNamer([info, other])
-    assert namer.variable("item", module.totals, "k", [info]).text == "totals of bank_module['k']"
-    assert VariableNamer([info]).variable("item", module.totals, "k", [info]).text == "table['k']"
+    assert name_of("item", module.totals, "k", info).text == "table['k']"
+    monkeypatch.setattr(objects, "all_sites", [info, other])
+    found = name_of("item", module.totals, "k", info)
+    assert found[:3] == ("totals of bank_module['k']", "totals of bank_module", "totals")
 
 
 @pytest.mark.parametrize(("key", "expected"), [
@@ -258,13 +271,14 @@ def make():
 @pytest.fixture
 def locks(tmp_path):
     program = Program(tmp_path, LOCKS)
-    core = FakeCore()
-    names = LockNamer(core, SourceFiles(str(tmp_path)), VariableNamer([]))
+    program.site("work", "with mine", "mine", "global_write", "mine")
 
     def describe(fragment, lock=None):
         line = program.line_of(fragment)
-        core.locks[1] = (((str(program.path), line, program.function_at(line)), ("/x.py", 1, "main")), lock)
-        return names.describe(1)["name"]
+        stack = (str(program.path), line, program.function_at(line)), ("/x.py", 1, "main")
+        program.core.locks[1] = (stack if fragment else (), lock)
+        program.tell(("work", AccessKind.WRITE, {"locks": (1,)}), ("work", AccessKind.WRITE), {}, "item", "mine")
+        return program.report().races[0].first.locks[0]
     return describe
 
 
@@ -274,7 +288,7 @@ def locks(tmp_path):
     ("with lock_of", "the lock first taken in make"),
 ])
 def test_a_lock_by_the_line_that_took_it_first(locks, fragment, expected):
-    assert locks(fragment) == expected
+    assert locks(fragment).name == expected
 
 
 def test_a_global_lock(locks, tmp_path, monkeypatch):
@@ -282,10 +296,8 @@ def test_a_global_lock(locks, tmp_path, monkeypatch):
     module.__file__ = str(tmp_path / "jobs.py")
     module.lock = threading.Lock()
     monkeypatch.setitem(__import__("sys").modules, "jobs_module", module)
-    assert locks("with mine", module.lock) == "global lock in jobs.py"
-
+    assert locks("with mine", module.lock).name == "global lock in jobs.py"
 
 
 def test_a_lock_that_nobody_knows(locks):
-    core = FakeCore()
-    assert LockNamer(core, SourceFiles("/"), VariableNamer([])).describe(9) == {"uid": 9, "name": "a lock", "at": []}
+    assert locks("") == HeldLock(uid=1, name="a lock", taken=None)

@@ -12,8 +12,8 @@ from gilscope.toolkit.race.report import json_, sarif, sentences, text
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
 from gilscope.toolkit.race.report.settings import Suppression
-from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy, Severity
-from gilscope.toolkit.race.verdicts import gather
+from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy, Severity, ValueFact
+from gilscope.toolkit.race.verdicts import advice, gather
 from gilscope.toolkit.race.verdicts.gather import load
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
@@ -79,26 +79,25 @@ def test_processes_of_one_run_are_merged(program, tmp_path):
 def test_the_graver_record_of_a_pair_wins(program):
     conflicts(program, ["merge"])
     [file] = program.spool.iterdir()
-    text = file.read_text()
-    note = json.dumps({**json.loads(text.splitlines()[1]), "severity": "note", "rule": "flag"})
-    for order in ([note, text.splitlines()[1]], [text.splitlines()[1], note]):
-        file.write_text("\n".join([text.splitlines()[0], *order, ""]))
+    head, source, race = file.read_text().splitlines()
+    note = json.dumps({**json.loads(race), "present": ValueFact.KNOWN})     # of a reference
+    file.write_text(f"{head}\n{source}\n{note}\n")
+    assert [race.rule for race in program.report().notes] == ["publication"]
+    for order in ([note, race], [race, note]):
+        file.write_text("\n".join([head, source, *order, ""]))
         assert [race.severity for race in program.report().races] == ["race"]
         assert not program.report().notes
 
 
-def test_each_side_of_a_record_is_read_twice_however_many_there_are(program, monkeypatch):
-    conflicts(program, ["merge"])
+def test_each_side_of_a_race_is_described_once_however_often_it_was_recorded(program, monkeypatch):
+    conflicts(program, ["add", "merge", "forget"])
     [file] = program.spool.iterdir()
-    head, line = file.read_text().splitlines()
-    record = json.loads(line)
-    lines = [json.dumps(record | {"places": [[path, number, function] for path, _, function in record["places"]]})
-             for number in range(30)]
-    file.write_text("\n".join([head, *lines, ""]))
-    read, access = [], gather._access
-    monkeypatch.setattr(gather, "_access", lambda side: read.append(side) or access(side))
-    assert len(program.report().races) == 30
-    assert len(read) == 2 * 2 * 30     # for the race, and for the locks of its variable
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines, *lines[2:] * 10, ""]))
+    described, describe = [], advice._access
+    monkeypatch.setattr(advice, "_access", lambda side, *rest: described.append(side) or describe(side, *rest))
+    assert len(program.report().races) == 3
+    assert len(described) == 2 * 3
 
 
 def test_an_ident_is_the_same_in_every_run_and_another_for_another_race(program):
@@ -149,7 +148,7 @@ def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(
     program.handler.finish()
     (file,) = program.spool.glob("*.jsonl")
     whole = [json.loads(line) for line in file.read_text().splitlines()]
-    assert {record["t"] for record in whole} == {"process", "race", "finish"}
+    assert {record["t"] for record in whole} == {"process", "file", "conflict", "finish"}
     assert not program.report().lost
     wrong = []
     for number, record in enumerate(whole):
@@ -185,7 +184,7 @@ def test_who_fills_the_records_with_lines_does_not_keep_us_busy(program):
     (file,) = program.spool.glob("*.jsonl")
     before = file.read_bytes()
     file.write_bytes(before + b"\n" * 10**6)
-    assert len(list(spool.read(str(program.spool)))) < 10**4
+    assert len(list(spool.Reader(str(program.spool)).read())) < 10**4
     with file.open("r+b") as opened:
         opened.truncate(2**26)   # nothing but zeroes follow: one line, longer than what fits in memory may be
     assert len(program.report().races) == 1

@@ -26,11 +26,9 @@ from gilscope.toolkit.race.confirm.watch import (
     RaceWatcher,
     may_be_same,
 )
+from gilscope.toolkit.race.conflicts.objects import key_text
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
-from gilscope.toolkit.race.site import SiteInfo
-from gilscope.toolkit.race.terms import Flag
-from gilscope.toolkit.race.verdicts.naming import VariableNamer
 from tests.patience import PATIENCE
 from tests.race.whole.replacing import replacing
 
@@ -424,9 +422,7 @@ def test_other_items_are_not_looked_at():
 
 @pytest.mark.parametrize("key", ["a" * 60, (1, 2), (1,), None])
 def test_an_item_is_watched_under_the_key_of_the_report(key):
-    namer = VariableNamer([])
-    site = SiteInfo("jobs.py", 1, 0, 1, 1, "run", "item_write", "", "table[key]", Flag.NONE, (), None)
-    watched = Watched(MET, key=namer.variable("item", {}, key, (site, site)).item_key, pause=0.001)
+    watched = Watched(MET, key=f"[{key_text('item', {}, key)}]", pause=0.001)
     watched.watcher.arrive((watched, key), FIRST)
     assert watched.watcher._left == 39
 

@@ -4,8 +4,8 @@
 acquires no lock (threads agree through atomic dict operations), runs no code of the program, and suspends tracking.
 The recorder is imported on the first conflict: most programs have none.
 
-A core reports a pair of sites again until a race is recorded for a few of its variables.  It does so for longer if the
-conflicts are notes, since another value or another lock may make a later one a race.
+A core reports a pair of sites again for some time: it may race on several variables, and another value or another lock
+may make a race of what looks harmless.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.recorder import DescribeThread, RaceKey, Recorder
+    from gilscope.toolkit.race.conflicts.recorder import DescribeThread, Recorder
     from gilscope.toolkit.race.core import Conflict, Core
+
+REPORTS = 32     # of a pair of sites
 
 
 class ConflictHandler:
@@ -81,8 +83,9 @@ class ConflictHandler:
         first, second = conflict[4][1], conflict[5][1]
         pair = (self.section_name, min(first, second), max(first, second))
         reports = self._reports[pair] = self._reports.get(pair, 0) + 1
-        enough = self.recorder().record(conflict, self.section_name)
-        return reports >= enough and not self.options.get("sections")
+        if reports <= REPORTS:
+            self.recorder().record(conflict, self.section_name)
+        return reports >= REPORTS and not self.options.get("sections")
 
     def recorder(self) -> Recorder:
         """Return the recorder, created on the first conflict or gap."""
@@ -103,9 +106,9 @@ class ConflictHandler:
         """Start the section `name`, a test, that the following records belong to; None ends it."""
         self.section_name = name
 
-    def races(self) -> list[RaceKey]:
-        """Return the races in the current section so far, without notes and those that a comment suppresses."""
-        return [] if self._recorder is None else self._recorder.races_in(self.section_name)
+    def in_section(self) -> bool:
+        """Return True if there was a conflict in the current section."""
+        return self._recorder is not None and self.section_name in self._recorder.sections
 
     def after_fork(self) -> None:
         """Continue in a forked child: the parent has written its records and reports its counts itself."""

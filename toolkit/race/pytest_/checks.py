@@ -25,13 +25,13 @@ from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import by_variable, message_of, render_finding, render_race, summary_of
 from gilscope.toolkit.race.session import RaceSession
-from gilscope.toolkit.race.verdicts.gather import ident, load
+from gilscope.toolkit.race.verdicts.gather import Gathering, load
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from gilscope.toolkit.race.report.model import Race, RaceReport
+    from gilscope.toolkit.race.report.model import RaceReport
     from gilscope.toolkit.race.report.settings import RaceSettings
 
 TITLE = "data races"
@@ -77,9 +77,9 @@ class RaceReporter:
         """Return the files that were checked so far."""
         return CheckedFiles(self.spool, self.root)
 
-    def report(self, section: str | None = None) -> RaceReport:
-        """Return the races in one section or in all."""
-        return without_pytest(load(self.spool, self.chosen.suppressions, section))
+    def report(self) -> RaceReport:
+        """Return the races of all processes."""
+        return without_pytest(load(self.spool, self.chosen.suppressions))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -156,7 +156,7 @@ class RaceChecks(RaceReporter):
     def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings, spool: str) -> None:
         super().__init__(config, options, chosen, spool or make_spool())
         self.own_spool = not spool
-        self._suppressed: dict[str, bool] = {}     # by the identity of a race
+        self._gathering = Gathering(self.spool)
         self.session = RaceSession(
             spool=self.spool, include=self.include,
             options={"root": self.root, "target": "pytest", "sections": True})
@@ -218,18 +218,14 @@ class RaceChecks(RaceReporter):
 
     def _new_findings(self, section: str, test: str) -> str:
         """Return the text on the findings that no test had before, or ""; later races belong to no section."""
-        races = self.session.handler.races()
+        has_conflicts = self.session.handler.in_section()
         self.session.handler.section(None)
-        idents = {ident(race.places, race.base, race.kind): race.base for race in races}
-        groups: list[list[Race]] = []     # the gravest first; there are new ones only if this process has a new race
-        if idents.keys() - self._suppressed.keys():
-            groups = by_variable(self.report(section).races)
-            shown = {race.ident for group in groups for race in group}
-            self._suppressed |= {each: each not in shown for each in idents}
-        known = (base for each, base in idents.items() if not self._suppressed[each])
-        bases = dict.fromkeys([*(group[0].base for group in groups), *known])
-        new = {base for base in bases if self.log.add(base, test)}     # numbered in this order
-        numbered = [(group[0], *self.log.number(group[0].base, test)) for group in groups if group[0].base in new]
+        if not has_conflicts:
+            return ""
+        found = without_pytest(self._gathering.report(self.chosen.suppressions, section))
+        groups = by_variable(found.races)     # the gravest first
+        new = [group[0] for group in groups if self.log.add(group[0].base, test)]
+        numbered = [(race, *self.log.number(race.base, test)) for race in new]
         texts = [f"[{number}] {message_of(race, self.root)}" for race, number, is_first in numbered if is_first]
         return "\n".join(text if place == 0 else text.partition("\n")[0] for place, text in enumerate(texts))
 

@@ -99,6 +99,7 @@ class SiteCollector:
         self.reasons = reasons     # of suppressing comments, by line
         self.function = "<module>"
         self.operator = ""         # of the augmented assignment that is rewritten
+        self.stored: dict[ast.AST, str] = {}     # targets -> the variable whose value they get
         self.lines = range(0)      # of the statement, each of which may have a suppressing comment
         self.acting: set[str] = set()      # functions with writes that have partners
         self._infos: list[SiteInfo] = []
@@ -135,8 +136,13 @@ class SiteCollector:
         shown = text if isinstance(text, str) else self.text.of(text)
         self._infos.append(SiteInfo(self.path, line, column, end_line, end_column, self.function, op, key, shown,
                                     int(flags), (), reason_for_line(self.reasons, line, self.lines),
-                                    self.operator * bool(flags & Flag.AUGMENTED)))
+                                    self.operator * bool(flags & Flag.AUGMENTED), stored=self.stored.get(node, "")))
         return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
+
+    def store(self, targets: Iterable[ast.expr], value: ast.expr) -> None:
+        """Remember the name of the variable whose value the targets get, if it is one."""
+        if isinstance(value, ast.Name):
+            self.stored.update(dict.fromkeys(targets, value.id))
 
     def finish(self) -> list[SiteInfo]:
         """Return all sites, each with the indexes of its partners and tests."""

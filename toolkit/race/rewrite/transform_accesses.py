@@ -295,6 +295,7 @@ class AccessRewriter(RewriterBase):
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         """Rewrite an assignment expression."""
+        self.sites.store([node], node.value)
         constant = self.constant(node.value)
         value = self.expr(node.value)
         node.value = self.variable_op("write", value, node, node.target.id, constant)

@@ -156,7 +156,10 @@ class CallRewriter(AccessRewriter):
         """Rewrite getattr, setattr, delattr and hasattr."""
         name = node.args[1]
         key = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
-        flags = self.constant(node.args[2]) if len(node.args) > 2 else Flag.NONE  # setattr's value
+        flags = Flag.NONE
+        if len(node.args) > 2:    # setattr's value
+            flags = self.constant(node.args[2])
+            self.sites.store([node], node.args[2])
         marker = self.sites.add("dynamic", node, key, flags | self.test, text=node)
         self.arguments(node)
         return call("dynamic", node.func, marker, *node.args, at=node)

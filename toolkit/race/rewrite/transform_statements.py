@@ -39,6 +39,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         """Rewrite an assignment: value first, then the targets from left to right."""
+        self.sites.store(node.targets, node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], _SIMPLE):
             return self.store(node, node.targets[0], node.value)
         constant = self.constant(node.value)
@@ -95,6 +96,7 @@ class StatementRewriter(ExpressionRewriter):
         """Rewrite an annotated assignment, never the annotation."""
         if node.value is None:
             return node
+        self.sites.store([node.target], node.value)
         constant = self.constant(node.value)
         node.value = self.expr(node.value)
         if isinstance(node.target, ast.Name):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.effects import Fact, methods_with
-from gilscope.toolkit.race.safe_inspection import is_plain, same
-from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.safe_inspection import same
+from gilscope.toolkit.race.terms import AccessKind, Flag, ValueFact
 from gilscope.toolkit.race.verdicts.conflict_context import REMOVALS, role_in, tests_and_uses
 
 if TYPE_CHECKING:
@@ -225,13 +225,14 @@ def publishes(conflict: ConflictContext) -> bool:
     if dependent or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
         return False
     stored = conflict.value if write is conflict.second else conflict.present
-    if stored is NO_VALUE:
+    if not stored:
         plain = conflict.sources.plain_object(write.site)
-        number = is_plain(conflict.present) and conflict.present is not None    # then the call makes one, too
-        return bool(plain or (new and plain is None and not number))
-    if stored is None and write is conflict.first:     # may be the value from before the store
+        # A number or text is there: then the call makes one, too.
+        is_plain = conflict.present & ValueFact.PLAIN and not conflict.present & ValueFact.NONE
+        return bool(plain or (new and plain is None and not is_plain))
+    if stored & ValueFact.NONE and write is conflict.first:     # may be the value from before the store
         return conflict.sources.plain_object(write.site) is not False
-    return not is_plain(stored) or type(stored) in {tuple, frozenset}
+    return not stored & ValueFact.PLAIN or bool(stored & ValueFact.COLLECTION)
 
 
 # -- memos ----------------------------------------------------------------------------------------------------------
@@ -261,21 +262,20 @@ def older_than_both(conflict: ConflictContext) -> bool:
     A store is reported before it is done, so without a GIL both may be under way.  The variable then holds nothing, or
     a typical initial value: None, 0, "", (), a bare `object()`.
     """
-    present = conflict.present
-    return present is NO_VALUE or type(present) is object or (is_plain(present) and not present)
+    return not conflict.present or bool(conflict.present & (ValueFact.BARE | ValueFact.FALSE))
 
 
 def _stores_immutable(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
     """Return True if the stored value is immutable, or is not there yet and may be."""
     if conflict.second.kind == AccessKind.WRITE:
-        return conflict.value is not NO_VALUE and is_plain(conflict.value)
-    if conflict.present is NO_VALUE and conflict.second.kind == AccessKind.READ:
+        return bool(conflict.value & ValueFact.PLAIN)
+    if not conflict.present and conflict.second.kind == AccessKind.READ:
         return not any(conflict.sources.plain_object(side.site) for side in acts)
-    return conflict.present is not NO_VALUE and is_plain(conflict.present)
+    return bool(conflict.present & ValueFact.PLAIN)
 
 
 def _stores_equal(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
-    if conflict.value is NO_VALUE or conflict.present is NO_VALUE or not same(conflict.value, conflict.present):
+    if not conflict.same:
         return False
     # `started = True` over True is equal as well, but what follows it was done twice.
     return not any(conflict.sources.made_with_side_effects(side.site) for side in acts) and all(

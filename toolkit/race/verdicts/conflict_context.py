@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag, ValueFact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.race.site import SiteInfo
     from gilscope.toolkit.race.verdicts.source_context import SourceFiles
-
-    Index = tuple[int, dict[int, list[int]], dict[int, list[int]]]
 
 REMOVALS = frozenset({AccessKind.ATOMIC, AccessKind.SHRINK})     # the core reports no other atomic step against a read
 ROLES = ("update", "check", "part")     # in this order where a read has several
@@ -48,12 +44,13 @@ class ConflictContext(NamedTuple):
     second: ConflictSide         # the current thread's; a store is not done yet
     sites: SiteIndex
     sources: SourceFiles
-    value: Any = NO_VALUE        # about to be stored
-    present: Any = NO_VALUE      # in the variable now
-    owner_is_class: bool = False
-    strict_keys: bool = False    # the owner is a dict that raises KeyError, so an update of a key found it
-    lockset: frozenset[int] = frozenset()     # candidate lockset: locks held by all writes reported so far
-    changed: frozenset[int] = frozenset()     # sites of writes that have stored a different value over the first
+    value: ValueFact             # about to be stored
+    present: ValueFact           # in the variable now
+    same: bool                   # both are the same value
+    owner_is_class: bool
+    strict_keys: bool            # the owner is a dict that raises KeyError, so an update of a key found it
+    lockset: frozenset[int]      # candidate lockset: locks held by all writes of the variable
+    changed: frozenset[int]      # sites of writes that have stored a different value over the first
 
     def read_and_other(self) -> tuple[ConflictSide, ConflictSide] | None:
         """Return the load and the other side of a conflict with a load, None if there is no load."""
@@ -68,49 +65,51 @@ class ConflictContext(NamedTuple):
 
 
 class SiteIndex:
-    """All sites by number, the writes that depend on each read, and the reads that rely on each test."""
+    """The sites of a process by number, the writes that depend on each read, and the reads that rely on each test."""
 
-    def __init__(self, sites: list[SiteInfo]) -> None:
-        self._sites = sites
-        self._index: Index = (0, {}, {})    # replaced as a whole: threads read it at any time
+    def __init__(self) -> None:
+        self._sites: dict[int, SiteInfo] = {}
+        self._writers: dict[int, list[int]] = {}
+        self._uses: dict[int, list[int]] = {}
+
+    def add(self, number: int, site: SiteInfo) -> None:
+        """Add a site; those that it refers to may follow."""
+        self._sites[number] = site
+        for partner in site.partners:
+            self._writers.setdefault(partner, []).append(number)
+        for test in site.tests:
+            self._uses.setdefault(test, []).append(number)
 
     def __getitem__(self, number: int) -> SiteInfo:
         return self._sites[number]
 
+    def all(self) -> Collection[SiteInfo]:
+        """Return all sites."""
+        return self._sites.values()
+
     def writers(self, read: int) -> list[int]:
         """Return the numbers of the writes that may depend on the read."""
-        return self._dependent()[1].get(read, [])
+        return self._writers.get(read, [])
 
     def uses(self, test: int) -> list[int]:
         """Return the numbers of the later reads of the location that rely on what the test found."""
-        return self._dependent()[2].get(test, [])
-
-    def _dependent(self) -> Index:
-        index = self._index
-        if index[0] != len(self._sites):     # more modules have been imported since
-            sites = list(self._sites)
-            index = (len(sites), {}, {})
-            for number, site in enumerate(sites):
-                for partner in site.partners:
-                    index[1].setdefault(partner, []).append(number)
-                for test in site.tests:
-                    index[2].setdefault(test, []).append(number)
-            self._index = index
-        return index
+        return self._uses.get(test, [])
 
     def neighbours(self, number: int) -> Iterator[SiteInfo]:
         """Yield the sites of the same function, in the order of the source."""
         site = self._sites[number]
         start = number
-        while start > 0 and self._near(self._sites[start - 1], site):
+        while self._near(self._sites.get(start - 1), site):
             start -= 1
-        while start < len(self._sites) and self._near(self._sites[start], site):
-            if self._sites[start].function == site.function:
-                yield self._sites[start]
+        while (other := self._sites.get(start)) is not None and self._near(other, site):
+            if other.function == site.function:
+                yield other
             start += 1
 
     @staticmethod
-    def _near(other: SiteInfo, site: SiteInfo) -> bool:
+    def _near(other: SiteInfo | None, site: SiteInfo) -> bool:
+        if other is None:
+            return False
         # The sites of nested functions stand between those of the function.
         within: bool = other.function == site.function or other.function.startswith(site.function + ".<locals>.")
         return within and other.path == site.path

@@ -6,54 +6,48 @@ This runs in the process that makes the report, not in the checked program.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
-from gilscope.toolkit.race.report.model import (
-    Access,
-    CheckGap,
-    Frame,
-    HeldLock,
-    Race,
-    RaceReport,
-    Spot,
-)
+from gilscope.toolkit.race.report.model import CheckGap, Race, RaceReport
 from gilscope.toolkit.race.report.settings import UNREVIEWED
 from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
+from gilscope.toolkit.race.verdicts.judge import CheckedProcess
 from gilscope.toolkit.race.verdicts.records import (
+    ConflictRecord,
+    FileRecord,
     FinishRecord,
     GapRecord,
     ProcessRecord,
-    RaceRecord,
     as_record,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gilscope.toolkit.race.report.model import Access
     from gilscope.toolkit.race.report.settings import Suppression
-    from gilscope.toolkit.race.verdicts.records import FrameRecord, FunctionPlace, RaceKey, SideRecord, SpotRecord
-
+    from gilscope.toolkit.race.verdicts.judge import RaceKey, Verdict
+    from gilscope.toolkit.race.verdicts.records import FunctionPlace
 
 NO_PROCESS = ProcessRecord(pid=0, core="", root="")   # no process has written a header
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """The records of all processes, by the key that merges them."""
+def load(folder: str, suppressions: Sequence[Suppression] = ()) -> RaceReport:
+    """Return the report of a run from its spool folder; the suppressions are those in pyproject.toml."""
+    return Gathering(folder).report(suppressions)
 
-    head: ProcessRecord = NO_PROCESS
-    records: dict[RaceKey, tuple[str, RaceRecord]] = field(default_factory=dict)   # each with its process
-    counts: dict[RaceKey, int] = field(default_factory=dict)
-    noted: dict[tuple[str, int], str] = field(default_factory=dict)
-    used: set[tuple[str, int]] = field(default_factory=set)
-    unrewritten: dict[str, str] = field(default_factory=dict)
-    lost: set[str] = field(default_factory=set)
-    gaps: dict[tuple[str, GapReason], int] = field(default_factory=dict)       # counts by process and reason
-    processes: int = 0
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """The gravest verdict on one race, with its accesses."""
+
+    verdict: Verdict
+    first: Access
+    second: Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,109 +58,152 @@ class _Variable:
     updated: bool       # one of them is a lost update
 
 
-def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | None = None) -> RaceReport:
-    """Return the report of a run from its spool folder.
+class Gathering:
+    """The records of all processes of a run, which may be reported more than once while they grow.
 
     Args:
         folder: The spool folder of the run.
-        suppressions: Those in pyproject.toml.
-        section: The one to report, such as a phase of a test, or None for all; a race is reported once in either case.
     """
-    gathered = _gather(spool.read(folder), section)
-    variables = _variables(gathered)
-    races = sorted((_race(key, gathered, variables) for key in gathered.records), key=_place_order)
-    races = _without_shadows(races)
-    shown, hidden, used = _suppress(races, suppressions, gathered.head.root)
-    comments = [(path, line, why) for (path, line), why in sorted(gathered.noted.items())]
-    return RaceReport(
-        target=gathered.head.target, build=gathered.head.build, core=gathered.head.core, root=gathered.head.root,
-        races=tuple(race for race in shown if race.severity in GRAVE),
-        notes=tuple(race for race in shown if race.severity is Severity.NOTE),
-        suppressed=tuple(hidden),
-        unused_suppressions=sentences.unused(
-            [(path, line) for path, line, _ in comments if (path, line) not in gathered.used],
-            [each.describe() for each in suppressions if each not in used]),
-        unexplained_suppressions=sentences.unexplained(
-            [(path, line) for path, line, why in comments if not why],
-            list(dict.fromkeys(race.base for race in hidden if race.reason == UNREVIEWED))),
-        unrewritten=tuple(sorted(gathered.unrewritten.items())), lost=tuple(sorted(gathered.lost)),
-        gaps=tuple(CheckGap(process=process, reason=reason, count=count)
-                   for (process, reason), count in sorted(gathered.gaps.items())),
-        processes=gathered.processes,
-    )
+
+    def __init__(self, folder: str) -> None:
+        self._reader = spool.Reader(folder)
+        self._head = NO_PROCESS
+        self._headers = 0
+        self._processes: dict[str, CheckedProcess] = {}       # by their files
+        self._counts: dict[tuple[str, int, int], int] = {}    # conflicts of each pair of sites of a process
+        self._noted: dict[tuple[str, int], str] = {}
+        self._unrewritten: dict[str, str] = {}
+        self._lost: set[str] = set()
+        self._gaps: dict[tuple[str, GapReason], int] = {}     # counts by process and reason
+
+    def report(self, suppressions: Sequence[Suppression] = (), section: str | None = None) -> RaceReport:
+        """Return the report of what has been recorded so far.
+
+        Args:
+            suppressions: Those in pyproject.toml.
+            section: The one to report, such as a phase of a test, or None for all; a race is reported once in either
+                case.
+        """
+        for file, value in self._reader.read():
+            self._add(file, value)
+        verdicts = list(self._verdicts(section))
+        findings = _by_race(verdicts)
+        variables, counts = _variables(findings.values()), self._counts_by_race(verdicts)
+        races = [_race(key, finding, variables, counts.get(key, 1)) for key, finding in findings.items()]
+        races = _without_shadows(sorted(races, key=_place_order))
+        shown, hidden, used = _suppress(races, suppressions, self._head.root)
+        suppressing = {(site.path, site.line) for verdict in verdicts for site in verdict.suppressing}
+        return RaceReport(
+            target=self._head.target, build=self._head.build, core=self._head.core, root=self._head.root,
+            races=tuple(race for race in shown if race.severity in GRAVE),
+            notes=tuple(race for race in shown if race.severity is Severity.NOTE),
+            suppressed=tuple(hidden),
+            unused_suppressions=sentences.unused(
+                [place for place in sorted(self._noted) if place not in suppressing],
+                [each.describe() for each in suppressions if each not in used]),
+            unexplained_suppressions=sentences.unexplained(
+                [place for place, why in sorted(self._noted.items()) if not why],
+                list(dict.fromkeys(race.base for race in hidden if race.reason == UNREVIEWED))),
+            unrewritten=tuple(sorted(self._unrewritten.items())), lost=tuple(sorted(self._lost)),
+            gaps=tuple(CheckGap(process=process, reason=reason, count=count)
+                       for (process, reason), count in sorted(self._gaps.items())),
+            processes=self._headers,
+        )
+
+    def _add(self, file: str, value: object) -> None:
+        """Add the record in a line of a process's file."""
+        process = self._processes.setdefault(file, CheckedProcess(spool.process_of(file)))
+        match as_record(value):
+            case None:
+                self._lost.add(process.name)
+            case ProcessRecord() as head:
+                process.parent = head.parent
+                self._head = self._head if self._headers else head
+                self._headers += 1
+            case FileRecord() as checked:
+                process.add_file(checked)
+            case ConflictRecord() as conflict:
+                process.add_conflict(conflict)
+            case GapRecord() as gap:
+                key = process.name, gap.reason
+                self._gaps[key] = self._gaps.get(key, 0) + gap.count
+            case FinishRecord() as end:
+                for (first, second), times in end.counts:
+                    pair = file, min(first, second), max(first, second)
+                    self._counts[pair] = self._counts.get(pair, 0) + times
+                self._noted |= {(path, line): why for path, line, why in end.noted}
+                self._unrewritten |= dict(end.unrewritten)
+
+    def _verdicts(self, section: str | None) -> Iterable[Verdict]:
+        for process in self._processes.values():
+            found, is_damaged = process.verdicts(section)
+            if is_damaged:
+                self._lost.add(process.name)
+            yield from found
+
+    def _counts_by_race(self, verdicts: Iterable[Verdict]) -> dict[RaceKey, int]:
+        """Return the number of conflicts of each race: those of a pair of sites count for the first race there."""
+        files = {id(process): file for file, process in self._processes.items()}
+        pairs: dict[tuple[str, int, int], RaceKey] = {}
+        for verdict in verdicts:
+            numbers = sorted((verdict.record.first.site, verdict.record.second.site))
+            pairs.setdefault((files[id(verdict.process)], numbers[0], numbers[1]), verdict.key)
+        counts: dict[RaceKey, int] = {}
+        for (file, first, second), times in self._counts.items():
+            # A forked child counts what its parent has recorded, too.
+            lineage = (file, self._processes[file].parent)
+            key = next((pairs[each, first, second] for each in lineage if (each, first, second) in pairs), None)
+            if key is not None:
+                counts[key] = counts.get(key, 0) + times
+        return counts
 
 
-def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gathered:
-    gathered = _Gathered()
-    for process, value in lines:
-        if (record := as_record(value)) is None:
-            gathered.lost.add(process)
-            continue
-        match record:
-            case ProcessRecord():
-                gathered.head = gathered.head if gathered.processes else record
-                gathered.processes += 1
-            case RaceRecord():
-                if section is None or record.section == section:
-                    _add_race(gathered, process, record)
-            case GapRecord():
-                gap = process, record.reason
-                gathered.gaps[gap] = gathered.gaps.get(gap, 0) + record.count
-            case FinishRecord():
-                _add_end(gathered, record)
-    return gathered
+def _by_race(verdicts: Iterable[Verdict]) -> dict[RaceKey, _Finding]:
+    """Return the gravest verdict on each race, of several the first."""
+    found: dict[RaceKey, Verdict] = {}
+    for verdict in verdicts:
+        known = found.get(verdict.key)
+        if known is None or verdict.severity.rank < known.severity.rank:
+            found[verdict.key] = verdict
+    return {key: _Finding(verdict, *verdict.accesses()) for key, verdict in found.items()}
 
 
-def _add_race(gathered: _Gathered, process: str, record: RaceRecord) -> None:
-    known = gathered.records.get(record.key)
-    if known is None or record.severity.rank < known[1].severity.rank:
-        gathered.records[record.key] = process, record
-
-
-def _add_end(gathered: _Gathered, record: FinishRecord) -> None:
-    for key, times in record.counts:
-        gathered.counts[key] = gathered.counts.get(key, 0) + times
-    gathered.noted |= {(path, line): why for path, line, why in record.noted}
-    gathered.used |= set(record.used)
-    gathered.unrewritten |= dict(record.unrewritten)
-
-
-def _race(key: RaceKey, gathered: _Gathered, variables: Mapping[str, _Variable]) -> Race:
-    process, record = gathered.records[key]
-    first, second = _access(record.first), _access(record.second)
-    variable = variables.get(record.base, _Variable(Locksets([]), updated=False))
-    lock = sentences.missing_lock(variable.locks, first, second, process, unordered=record.sort == "order")
-    remedy = None if variable.updated else record.remedy    # an atomic step for the check repairs no lost update
+def _race(key: RaceKey, finding: _Finding, variables: Mapping[str, _Variable], count: int) -> Race:
+    first, second = finding.first, finding.second
+    name, record, rule = finding.verdict.name, finding.verdict.record, finding.verdict.classification.rule
+    variable = variables.get(key.base, _Variable(Locksets([]), updated=False))
+    lock = sentences.missing_lock(
+        variable.locks, first, second, finding.verdict.process.name, unordered=record.sort == "order")
+    remedy = None if variable.updated else finding.verdict.remedy()    # no step for the check repairs a lost update
     return Race(
-        ident=ident(*record.key), variable=record.variable, base=record.base, name=record.name,
-        item_key=record.item_key, kind=record.kind,
-        severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
-        first=first, second=second, count=max(1, gathered.counts.get(key, 1)),
-        pattern=(sentences.pattern(record.kind, record.part, record.item_key, first, second) if record.rule is None
-                 else sentences.RULES[record.rule]),
+        ident=ident(*key), variable=name.text, base=name.base, name=name.name, item_key=name.item_key, kind=key.kind,
+        severity=finding.verdict.classification.severity, rule=rule, first=first, second=second, count=max(1, count),
+        pattern=(sentences.pattern(key.kind, record.part, name.item_key, first, second) if rule is None
+                 else sentences.RULES[rule]),
         missing=lock.sentence,
-        repair=sentences.repair(record.kind, record.part, first, second, lock, remedy), remedy=remedy,
-        reason=_reason(record),
+        repair=sentences.repair(key.kind, record.part, first, second, lock, remedy), remedy=remedy,
+        reason=_reason(finding.verdict),
     )
 
 
-def _variables(gathered: _Gathered) -> dict[str, _Variable]:
+def _variables(findings: Iterable[_Finding]) -> dict[str, _Variable]:
     """Return, by its base, what all conflicts on a variable say that are no notes."""
-    grave: dict[str, list[tuple[str, RaceRecord]]] = {}
-    for process, record in gathered.records.values():
-        if record.severity is not Severity.NOTE:
-            grave.setdefault(record.base, []).append((process, record))
+    grave: dict[str, list[_Finding]] = {}
+    for finding in findings:
+        if finding.verdict.severity is not Severity.NOTE:
+            grave.setdefault(finding.verdict.name.base, []).append(finding)
     return {base: _Variable(
-        locks=Locksets((OwnedVariable(process, record.owner, record.variable), _access(side))
-                       for process, record in records for side in (record.first, record.second)),
-        updated=any(record.kind == RaceKind.LOST_UPDATE for _, record in records),
-    ) for base, records in grave.items()}
+        locks=Locksets((OwnedVariable(each.verdict.process.name, each.verdict.record.owner.number,
+                                      each.verdict.name.text), side)
+                       for each in found for side in (each.first, each.second)),
+        updated=any(each.verdict.classification.kind is RaceKind.LOST_UPDATE for each in found),
+    ) for base, found in grave.items()}
 
 
-def _reason(record: RaceRecord) -> str | None:
-    if record.severity is not Severity.SUPPRESSED:
+def _reason(verdict: Verdict) -> str | None:
+    if verdict.severity is not Severity.SUPPRESSED:
         return None
-    return next((why for _, _, why in record.reasons if why), "no reason given")
+    return next((site.note for site in verdict.suppressing if site.note), "no reason given")
 
 
 def ident(places: Iterable[FunctionPlace], base: str, kind: str) -> str:
@@ -175,30 +212,6 @@ def ident(places: Iterable[FunctionPlace], base: str, kind: str) -> str:
     for path, line, function in places:
         words += [path, str(line), function]
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
-
-
-def _access(record: SideRecord) -> Access:
-    place = _frame(record.place)
-    return Access(
-        thread=record.thread, verb=record.verb, place=place, stack=tuple(map(_frame, record.stack)),
-        started=tuple(map(_frame, record.started)), text=record.text,
-        locks=tuple(HeldLock(uid=lock.uid, name=lock.name, taken=_frame((*lock.at[0], "")) if lock.at else None)
-                    for lock in record.locks),
-        pause=Spot(path=place.path, line=place.line, column=record.column, op=record.op, source=place.source),
-        partner=_spot(record.partner), lines=record.lines, operator=record.operator,
-    )
-
-
-def _frame(record: FrameRecord) -> Frame:
-    path, line, function, source = record
-    return Frame(path=path, line=line, function=function, source=source)
-
-
-def _spot(record: SpotRecord | None) -> Spot | None:
-    if record is None:
-        return None
-    path, line, column, op, source = record
-    return Spot(path=path, line=line, column=column, op=op, source=source)
 
 
 def _place_order(race: Race) -> tuple[Any, ...]:

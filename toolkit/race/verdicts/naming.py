@@ -8,66 +8,27 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
-from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race import effects, safe_inspection
-from gilscope.toolkit.race.core import NO_VALUE, UNKNOWN_LOCKS
+from gilscope.toolkit.race import effects
+from gilscope.toolkit.race.conflicts.recorder import LOCKING
+from gilscope.toolkit.race.core import UNKNOWN_LOCKS
+from gilscope.toolkit.race.report.model import Frame, HeldLock
+from gilscope.toolkit.race.safe_inspection import short_function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
-    from gilscope.toolkit.race.core import Core, Place
     from gilscope.toolkit.race.site import SiteInfo
-    from gilscope.toolkit.race.spool import Plain
+    from gilscope.toolkit.race.verdicts.conflict_context import SiteIndex
+    from gilscope.toolkit.race.verdicts.records import (
+        ConflictRecord,
+        FunctionPlace,
+        GlobalName,
+        LockRecord,
+        OwnerRecord,
+    )
     from gilscope.toolkit.race.verdicts.source_context import SourceFiles
-
-_code = FunctionType.__dict__["__code__"].__get__
-
-
-class ObjectName(NamedTuple):
-    """The name of an object, and of the module or function that it belongs to, "" if a reader knows that."""
-
-    name: str
-    place: str = ""
-
-    @property
-    def text(self) -> str:
-        """The name as a report has it."""
-        return f"{self.name} of {self.place}" if self.place else self.name
-
-
-def global_of(value: Any, paths: Sequence[str], files: set[str]) -> ObjectName | None:
-    """Return the global that holds an object, or None.
-
-    Args:
-        value: The object.
-        paths: Of the modules to look into first.
-        files: Paths of the modules whose globals mean something to the author, not those of a test runner.
-    """
-    modules = [(module.get("__file__"), name, module) for name, module in _modules()]
-    for path in (*paths, None):
-        for file, name, module in modules:
-            if (file == path or (path is None and file in files)) and (found := _key_of(module, value)):
-                is_known = path is not None and (name == "__main__" or len(paths) == 1)
-                return ObjectName(found, "" if is_known else name)
-    return None
-
-
-def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, module in safe_inspection.snapshot(sys.modules):
-        if type(name) is str and issubclass(type(module), ModuleType):
-            namespace = safe_inspection.instance_dict(module)
-            if namespace is not None:
-                yield name, namespace
-
-
-def _key_of(namespace: dict[str, Any], value: Any) -> str | None:
-    found = [name for name, item in safe_inspection.snapshot(namespace) if item is value and type(name) is str]
-    return min(found) if found else None
-
 
 FIRST_ARGUMENTS = frozenset({"self", "cls", "klass", "mcs"})
 # Methods and functions that return what is in a container: its name is that of their object or first argument.
@@ -84,97 +45,56 @@ class VariableName(NamedTuple):
     item_key: str = ""   # as the source has it, such as "['the']"; "" if the variable is no item
 
 
-class VariableNamer:
-    """Source of names for the variables of one process."""
-
-    def __init__(self, sites: Sequence[SiteInfo]) -> None:
-        self._sites = sites
-
-    def global_of(self, value: Any, paths: Sequence[str]) -> ObjectName | None:
-        """Return the global that holds an object, first of the files at `paths`; see the function of this name."""
-        return global_of(value, paths, {site.path for site in list(self._sites)})
-
-    def variable(self, part: str, owner: Any, key: Any, sides: Sequence[SiteInfo],
-                 module: dict[str, Any] | None = None, receiver: Any = NO_VALUE) -> VariableName:
-        """Return the name of a location.
-
-        Args:
-            part: "attr", "item", "structure", "iterator" or "cell".
-            owner: The object of the location; a module's dict for a global; a token for a closure variable.
-            key: Attribute, item or variable name.
-            sides: The sites of the accesses.
-            module: The globals of a frame that accesses it, if known.
-            receiver: The object whose getter or setter accesses it, if known.
-        """
-        if part == "attr":
-            return self._attribute(owner, key, sides)
-        if part == "cell":
-            return _closure_variable(str(key), sides[0], self._sites)
-        if part == "item" and is_module_dict(owner):
-            text = f"global {key} in {module_file(owner, sides[0].path)}"
-            return VariableName(text, text, str(key))
-        found = self.container(owner, sides, module) or _attribute_of(receiver, owner)
-        base, name = (found.text, found.name) if found else (f"a {safe_inspection.class_name(type(owner))}", "")
-        if part != "item":
-            return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
-        if issubclass(type(owner), set | frozenset):
-            return VariableName(f"{safe_inspection.show(key)} in {base}", base, name)
-        item = f"[{safe_inspection.item_key(key)}]"
-        return VariableName(base + item, base, name, item)
-
-    def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> VariableName:
-        if safe_inspection.is_class(owner):
-            name = safe_inspection.class_name(owner)
-            text = f"{name}.{unmangled(key, name)}"
-            return VariableName(text, text, text)
-        if type(owner) is FunctionType:
-            text = f"{_code(owner).co_name}.{key}"
-            return VariableName(text, text, text)
-        cls = safe_inspection.class_name(type(owner))
-        base = f"{cls}.{unmangled(key, cls)}"
-        return VariableName(f"{base} of {self.instance(owner, without=key, hints=sides)}", base, base)
-
-    def instance(self, owner: Any, *, without: str, hints: Sequence[SiteInfo] = ()) -> str:
-        """Return a text that distinguishes the object from others: its label, a global's name, or its address."""
-        cls = safe_inspection.class_name(type(owner))
-        if text := safe_inspection.label(owner, without):
-            return f"<{cls} {text}>"
-        paths = tuple(dict.fromkeys(site.path for site in hints))
-        if found := self.global_of(owner, paths):
-            return found.text
-        return f"<{cls} at {id(owner):#x}>"
-
-    def container(self, owner: Any, sides: Sequence[SiteInfo], module: dict[str, Any] | None) -> ObjectName | None:
-        """Return the name of a container: `Ledger.counts`, `counts`, that of a local variable, or None."""
-        texts = [(container_text(site), site) for site in sides]
-        for text, site in texts:
-            if (cls := enclosing_class(site.function)) and text.partition(".")[0] in FIRST_ARGUMENTS and "." in text:
-                return ObjectName(f"{cls}.{unmangled(text.partition('.')[2], cls)}")
-        if name := _global_name(owner, module):
-            return ObjectName(name)
-        # A dotted name is better than that of a parameter, and so is a global that holds the object.
-        if dotted := next((text for text, _ in texts if "." in text and "(" not in text), ""):
-            return ObjectName(dotted)
-        if found := self.global_of(owner, tuple(dict.fromkeys(site.path for site in sides))):
-            return found
-        return next((ObjectName(text) for text, _ in texts if text), None)
+def variable_name(conflict: ConflictRecord, sites: SiteIndex) -> VariableName:
+    """Return the name of the variable of a conflict."""
+    owner, key, part = conflict.owner, conflict.key, conflict.part
+    sides = [sites[conflict.first.site], sites[conflict.second.site]]
+    if part == "attr":
+        return _attribute(owner, key)
+    if part == "cell":
+        return _closure_variable(key, sides[0], sites)
+    if part == "item" and owner.form == "module":
+        text = f"global {key} in {module_file(owner.name or sides[0].path)}"
+        return VariableName(text, text, key)
+    base, name = _container(owner, sides) or (f"a {owner.name if owner.form != 'module' else 'dict'}", "")
+    if part != "item":
+        return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
+    if {"set", "frozenset"} & {*owner.bases}:
+        return VariableName(f"{key} in {base}", base, name)
+    return VariableName(f"{base}[{key}]", base, name, f"[{key}]")
 
 
-def _attribute_of(receiver: Any, owner: Any) -> ObjectName | None:
-    """Return the name of the attribute that holds an object, or None."""
-    names = [name for name, item in safe_inspection.attributes(receiver) if item is owner]
-    return ObjectName(f"{safe_inspection.class_name(type(receiver))}.{names[0]}") if names else None
+def _attribute(owner: OwnerRecord, key: str) -> VariableName:
+    if owner.form == "function":
+        text = f"{owner.name}.{key}"
+        return VariableName(text, text, text)
+    base = f"{owner.name}.{unmangled(key, owner.name)}"
+    return VariableName(f"{base} of {owner.label}" if owner.form == "instance" else base, base, base)
 
 
-def is_module_dict(owner: Any) -> bool:
-    """Return True if a dict is the namespace of a module."""
-    return type(owner) is dict and "__name__" in owner and ("__builtins__" in owner or "__spec__" in owner)
+def _container(owner: OwnerRecord, sides: Sequence[SiteInfo]) -> tuple[str, str] | None:
+    """Return the name of a container, with its module and without: `Ledger.counts`, `counts`, or None."""
+    texts = [(container_text(site), site) for site in sides]
+    for text, site in texts:
+        if (cls := enclosing_class(site.function)) and text.partition(".")[0] in FIRST_ARGUMENTS and "." in text:
+            name = f"{cls}.{unmangled(text.partition('.')[2], cls)}"
+            return name, name
+    # A dotted name is better than that of a parameter, and so is a global that holds the object.
+    dotted = next((text for text, _ in texts if "." in text and "(" not in text), "")
+    if owner.holder and not (owner.local or dotted):
+        return global_text(owner.holder), owner.holder[0]
+    name = owner.local or dotted or next((text for text, _ in texts if text), "") or owner.attribute
+    return (name, name) if name else None
 
 
-def module_file(namespace: dict[str, Any], fallback: str) -> str:
-    """Return the file name of the module with that namespace, with its folder for a package."""
-    path = namespace.get("__file__")
-    path = path if type(path) is str else fallback
+def global_text(holder: GlobalName) -> str:
+    """Return the name of a global, with its module where that is not known."""
+    name, module = holder
+    return f"{name} of {module}" if module else name
+
+
+def module_file(path: str) -> str:
+    """Return the file name of a module, with its folder for a package."""
     folder, name = os.path.split(path)
     return f"{os.path.basename(folder)}/{name}" if name == "__init__.py" else name
 
@@ -233,74 +153,52 @@ def _same_text(node: ast.expr, text: str) -> bool:
     return node.col_offset == 0 and node.end_col_offset == len(text.strip().encode())
 
 
-def _closure_variable(key: str, site: SiteInfo, sites: Sequence[SiteInfo]) -> VariableName:
+def _closure_variable(key: str, site: SiteInfo, sites: SiteIndex) -> VariableName:
     """Name a closure variable after the outermost function that binds it."""
     around = site.function.split(".<locals>.")
     enclosing = [".<locals>.".join(around[:depth + 1]) for depth in range(len(around))]
-    accessing = {other.function for other in sites
+    accessing = {other.function for other in sites.all()
                  if other.path == site.path and other.key == key and other.op.startswith("cell_")}
     owner = next((function for function in enclosing if function in accessing), site.function)
     if owner == site.function and len(enclosing) > 1:
         owner = enclosing[-2]
-    text = f"local {key} of {safe_inspection.short_function(owner)} (closure)"
+    text = f"local {key} of {short_function(owner)} (closure)"
     return VariableName(text, text, key)
 
 
-def _global_name(owner: Any, module: dict[str, Any] | None) -> str | None:
-    """Return the object's name in the module's globals, or None."""
-    if module is None:
-        return None
-    named = safe_inspection.snapshot(module)
-    return next((name for name, value in named if value is owner and type(name) is str), None)
+def held_lock(lock: LockRecord, sources: SourceFiles) -> HeldLock:
+    """Return a lock with its name and the place where it was first acquired."""
+    if lock.uid == UNKNOWN_LOCKS:
+        return HeldLock(uid=lock.uid, name="unknown locks", taken=None)
+    place = next((place for place in lock.at if not place[0].endswith(LOCKING)), None)
+    taken = None
+    if lock.at:
+        path, line, function = lock.at[0]
+        taken = Frame(path=path, line=line, function=function)
+    return HeldLock(uid=lock.uid, name=_lock_name(place, lock.holder, sources), taken=taken)
 
 
-# Files that acquire locks for their callers.
-OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py", "synchronize.py", "process_locks.py")
+def _lock_name(place: FunctionPlace | None, holder: GlobalName | None, sources: SourceFiles) -> str:
+    text = "" if place is None else _written(place, sources)
+    if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
+        return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls
+    if holder is not None:
+        name, module = holder
+        is_known = not module and name.isidentifier() and place is not None
+        return f"global {name} in {os.path.basename(place[0])}" if is_known and place else global_text(holder)
+    if text:
+        return text
+    return "a lock" if place is None else f"the lock first taken in {place[2]}"
 
 
-class LockNamer:
-    """Source of names for the locks of one process."""
-
-    def __init__(self, core: Core, sources: SourceFiles, naming: VariableNamer) -> None:
-        self._core = core
-        self._sources = sources
-        self._naming = naming
-        self._known: dict[int, dict[str, Plain]] = {}
-
-    def describe(self, uid: int) -> dict[str, Plain]:
-        """Return the lock's uid, name and the place of its first acquisition."""
-        found = self._known.get(uid)
-        if uid == UNKNOWN_LOCKS:
-            return {"uid": uid, "name": "unknown locks", "at": []}
-        if found is None:
-            stack, lock = self._core.lock_origin(uid)
-            place = next((place for place in stack if not place[0].endswith(OWN_CODE)), None)
-            found = self._known.setdefault(uid, {
-                "uid": uid, "name": self._name(place, lock),
-                "at": [[self._sources.path(path), line, function]
-                       for path, line, function in ([place] if place else stack[:1])],
-            })
-        return found
-
-    def _name(self, place: Place | None, lock: Any) -> str:
-        text = "" if place is None else self._written(place)
-        if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
-            return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls
-        paths = () if place is None else (place[0],)
-        if lock is not None and (found := self._naming.global_of(lock, paths)):
-            return _as_global(found, paths)
-        if text:
-            return text
-        return "a lock" if place is None else f"the lock first taken in {place[2]}"
-
-    def _written(self, place: Place) -> str:
-        """Return the lock expression that the line acquires, "" if it has none."""
-        path, line, _ = place
-        tree = self._sources.tree(path)
-        if tree is None:
-            return ""
-        texts = [text for node in ast.walk(tree) if (text := _acquired(node, line))]
-        return texts[0] if len(texts) == 1 else ""
+def _written(place: FunctionPlace, sources: SourceFiles) -> str:
+    """Return the lock expression that the line acquires, "" if it has none."""
+    path, line, _ = place
+    tree = sources.tree(path)
+    if tree is None:
+        return ""
+    texts = [text for node in ast.walk(tree) if (text := _acquired(node, line))]
+    return texts[0] if len(texts) == 1 else ""
 
 
 def _acquired(node: ast.AST, line: int) -> str | None:
@@ -311,10 +209,3 @@ def _acquired(node: ast.AST, line: int) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.lineno == line:
         return ast.unparse(node.func.value) if node.func.attr == "acquire" else None
     return None
-
-
-def _as_global(found: ObjectName, paths: tuple[str, ...]) -> str:
-    if not found.place and found.name.isidentifier() and paths:
-        file = paths[0].replace("\\", "/").rpartition("/")[2]
-        return f"global {found.name} in {file}"
-    return found.text

@@ -1,16 +1,22 @@
 """Facts about the source around an access that the rewriter's flags do not have.
 
-Files are read and parsed once, in the checked program, and only if a conflict might be benign or is reported.
+Files are parsed once, and only if a conflict might be benign or is reported.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import os
-import sys
+import tokenize
+import warnings
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
+from gilscope.toolkit.bounded_reading import read_bytes
+from gilscope.toolkit.race.analysis.memoization import has_side_effects, repeatable
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.effects import CHANGING, LIBRARY_MAKERS, MAKERS, Fact, methods_with
 from gilscope.toolkit.race.terms import Flag
@@ -21,8 +27,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.site import SiteInfo
 
-_open, _read, _close = os.open, os.read, os.close   # a checked program's tests may replace them later
-LARGEST = 4_000_000    # bytes; larger source files are not read completely
+MOST_TREES = 1000
 # Exceptions of an emptied container, a removed key or a full queue; code that catches them need not check before.
 FAILURES = frozenset({
     "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
@@ -33,19 +38,17 @@ TOLERANT = methods_with(Fact.TOLERANT)
 
 
 class SourceFiles:
-    """Lines and syntax trees of source files, read on demand."""
+    """Lines and syntax trees of source files: as a process recorded them, or of files that it did not check."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder      # base of relative paths
+    def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._memos: dict[SiteInfo, bool] = {}
 
-    def path(self, path: str) -> str:
-        """Return the path of a code object as an absolute one, even if the program has changed its folder."""
-        if path.startswith("<") or os.path.isabs(path):
-            return path
-        return os.path.normpath(os.path.join(self._folder, path))
+    def add(self, path: str, source: bytes) -> None:
+        """Add a file with its content."""
+        self._lines[path] = _split(_decode(source))
+        self._trees.pop(path, None)
 
     def line(self, path: str, number: int) -> str:
         """Return one source line without its indentation, "" if there is none."""
@@ -54,18 +57,14 @@ class SourceFiles:
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file, none if it cannot be read."""
-        found = self._lines.get(path)
-        if found is None:
-            found = self._lines[path] = _split(_text(self.path(path))) or _cached(path)
-        return found
+        if path not in self._lines:
+            self.add(path, _content(path))
+        return self._lines[path]
 
     def tree(self, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, None if there is none."""
         if path not in self._trees:
-            try:
-                self._trees[path] = ast.parse("\n".join(self.lines(path)))
-            except (SyntaxError, ValueError, RecursionError):
-                self._trees[path] = None
+            self._trees[path] = _tree("\n".join(self.lines(path)))
         return self._trees[path]
 
     def around(self, site: SiteInfo) -> list[ast.AST]:
@@ -238,16 +237,12 @@ class SourceFiles:
 
     def memo(self, write: SiteInfo) -> bool:
         """Return True if any thread would store the same value there; see `analysis.memoization.repeatable`."""
-        from gilscope.toolkit.race.analysis.memoization import repeatable
-
         if write not in self._memos:
             self._memos[write] = repeatable(self.around(write), known=bool(write.flags & Flag.MEMO))
         return self._memos[write]
 
     def made_with_side_effects(self, write: SiteInfo) -> bool:
         """Return True if a function of the same file that makes the stored value also changes something else."""
-        from gilscope.toolkit.race.analysis.memoization import has_side_effects
-
         return has_side_effects(self.around(write))
 
     def _has_default(self, act: SiteInfo) -> bool:
@@ -401,27 +396,26 @@ def _threads(call: ast.Call) -> bool:
     return ast.unparse(call.func).rpartition(".")[2] not in {"partial", "sorted", "map", "filter", "getattr", "super"}
 
 
-def _text(path: str) -> str:
-    """Return a file's text, decoded as Python does, "" if it cannot be read."""
+@lru_cache(MOST_TREES)
+def _tree(source: str) -> ast.Module | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")     # about the program's code, which has been compiled before
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _content(path: str) -> bytes:
+    """Return a file's content, b"" if it cannot be read."""
     try:
-        descriptor = _open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-    except (OSError, ValueError):
-        return ""
-    parts: list[bytes] = []
-    try:
-        while sum(map(len, parts)) < LARGEST and (part := _read(descriptor, 1 << 20)):
-            parts.append(part)
+        return read_bytes(Path(path)) if os.path.isabs(path) else b""
     except OSError:
-        return ""
-    finally:
-        _close(descriptor)
-    return _decode(b"".join(parts))
+        return b""
 
 
 def _decode(source: bytes) -> str:
-    import io
-    import tokenize
-
+    """Return source decoded as Python does."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         return source.decode(encoding, "replace")
@@ -432,11 +426,3 @@ def _decode(source: bytes) -> str:
 def _split(text: str) -> list[str]:
     """Return the lines as the compiler counts them: a form feed starts no new one."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
-
-
-def _cached(path: str) -> list[str]:
-    """Return the lines that the program put into linecache for code without a file."""
-    linecache = sys.modules.get("linecache")
-    entry = getattr(linecache, "cache", {}).get(path)
-    # lazy ones have 1
-    return [str(line).rstrip("\n") for line in entry[2]] if entry is not None and len(entry) == 4 else []
