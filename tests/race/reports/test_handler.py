@@ -329,12 +329,24 @@ def test_a_record_that_cannot_be_written_is_told_and_costs_no_other(program, mon
     assert (report.lost, report.unrewritten) == ((f"process {os.getpid()}",), ())
 
 
-def test_the_handler_imports_little():
-    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.handler; "
+def imported_with(module):
+    code = (f"import sys; before = set(sys.modules); import {module}; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                           cwd=ROOT).stdout.split()
-    assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              cwd=ROOT).stdout.split())
+
+
+def test_a_conflict_is_recorded_without_what_judges_it():
+    found = imported_with("gilscope.toolkit.race.conflicts.recorder")
+    ours = {name.removeprefix("gilscope.toolkit.race.") for name in found if name.startswith("gilscope.toolkit.race.")}
+    assert ours == {
+        "conflicts", "conflicts.objects", "conflicts.recorder", "core", "safe_inspection", "site", "spool", "terms"}
+    assert not found & {"ast", "dataclasses", "json", "re", "tokenize"}
+
+
+def test_the_handler_imports_little():
+    found = imported_with("gilscope.toolkit.race.conflicts.handler")
+    assert found <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
                           "gilscope.toolkit.race.conflicts.handler", "gilscope.toolkit.race.spool", "_json",
                           "__future__"}
 

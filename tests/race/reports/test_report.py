@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock, Spot
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Remedy, Severity, ValueFact
-from gilscope.toolkit.race.verdicts import advice, gather
+from gilscope.toolkit.race.verdicts import advice, gather, source_context
 from gilscope.toolkit.race.verdicts.gather import load
+from gilscope.toolkit.race.verdicts.other_python import load_with
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import LOCK, ROOT, frame, make_access, make_race
@@ -87,6 +89,20 @@ def test_the_graver_record_of_a_pair_wins(program):
         file.write_text("\n".join([head, source, *order, ""]))
         assert [race.severity for race in program.report().races] == ["race"]
         assert not program.report().notes
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_source_of_a_newer_python_is_judged_by_the_programs(program, monkeypatch, is_known):
+    program.site("stop", "stop =", "stop", "global_write", "stop", Flag.CONSTANT)
+    program.site("ask", "return", "stop", "global_read", "stop", Flag.TEST)
+    module = {"__name__": "ledger", "__builtins__": {}}
+    program.tell(("stop", AccessKind.WRITE), ("ask", AccessKind.READ), module, "item", "stop")
+    suppressions = [Suppression(variable="Pool.*", kind=None, file=None, why="gone")]
+    monkeypatch.setattr(source_context, "_tree", lambda _source: None)
+    report = load_with(sys.executable if is_known else "/bin/false", str(program.spool), suppressions)
+    assert [note.rule for note in report.notes] == ["flag"] * is_known
+    assert len(report.races) == (not is_known)     # without a tree, nothing says that it is harmless
+    assert len(report.unused_suppressions) == 1
 
 
 def test_each_side_of_a_race_is_described_once_however_often_it_was_recorded(program, monkeypatch):

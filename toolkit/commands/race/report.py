@@ -16,7 +16,7 @@ from gilscope.toolkit.race.program.start import core_of, was_begun
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import IN_PLACE, RACE_FORMATS
-from gilscope.toolkit.race.verdicts.gather import load
+from gilscope.toolkit.race.verdicts.other_python import load_with
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -38,7 +38,7 @@ def report(
         Whether there is a race that is not suppressed, and the exit code of a file that could not be written, of a
         check that is incomplete or of nothing, or 0.
     """
-    found = replace(load(first.spool, suppressions), checked=tuple(checked.paths))
+    found = replace(load_with(first.spec.python[0], first.spool, suppressions), checked=tuple(checked.paths))
     if not found.processes and was_begun(first.spool):
         # A process writes its header with its first conflict, and this one had none.
         found = replace(found, target=first.spec.options["target"], build=first.spec.options["build"],

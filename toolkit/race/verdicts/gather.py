@@ -110,6 +110,10 @@ class Gathering:
             processes=self._headers,
         )
 
+    def is_parsed(self) -> bool:
+        """Return True if every source that a verdict depends on could be parsed."""
+        return all(process.is_parsed() for process in self._processes.values())
+
     def _add(self, file: str, value: object) -> None:
         """Add the record in a line of a process's file."""
         process = self._processes.setdefault(file, CheckedProcess(spool.process_of(file)))

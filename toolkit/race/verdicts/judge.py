@@ -138,6 +138,10 @@ class CheckedProcess:
         return ConflictSide(record.thread, record.site, site, kind, frozenset(lock.uid for lock in record.locks),
                             record.span)
 
+    def is_parsed(self) -> bool:
+        """Return True if every source that a verdict depends on could be parsed."""
+        return self._sources.is_parsed()
+
     def lock(self, record: LockRecord) -> HeldLock:
         """Return a lock with its name."""
         if record.uid not in self._locks:

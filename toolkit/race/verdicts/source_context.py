@@ -67,6 +67,10 @@ class SourceFiles:
             self._trees[path] = _tree("\n".join(self.lines(path)))
         return self._trees[path]
 
+    def is_parsed(self) -> bool:
+        """Return True if all files that had to be parsed could be: none has the syntax of a newer Python."""
+        return None not in self._trees.values()
+
     def around(self, site: SiteInfo) -> list[ast.AST]:
         """Return the nodes that enclose the site's expression, innermost first."""
         tree = self.tree(site.path)
