@@ -72,6 +72,22 @@ def test_what_is_no_requirement_is_not_taken_for_a_package_without_a_wheel(one_b
 
 
 @FREE
+def test_requirements_file_stands_for_what_it_lists(one_build, site, monkeypatch, tmp_path, capsys):
+    fill(site, monkeypatch, one_build, "")
+    asked = []
+    prepared = doctor.prepare
+    monkeypatch.setattr(doctor, "prepare", lambda request, *rest: asked.extend(request.requirements) or prepared(
+        request, *rest))
+    (tmp_path / "wanted.txt").write_text("thing>=1  # why\n-r more.txt\n./local\n")
+    (tmp_path / "more.txt").write_text("other\n")
+    assert main(["doctor", "./wanted.txt", "third"]) == 0
+    assert asked == ["thing>=1", "other", "third"]
+    assert "left out, as it has no name and no version: ./local" in capsys.readouterr().err
+    assert main(["doctor", "missing.txt"]) == 2
+    assert "missing.txt cannot be read: No such file" in capsys.readouterr().err
+
+
+@FREE
 def test_package_that_does_without_is_exit_0(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "import thing.multi_best\n", "multi_best")
     assert main(["doctor", "thing", "--json"]) == 0

@@ -105,15 +105,15 @@ def test_newest_version(newest, told):
 
 
 def test_nothing_in_the_way_is_said_with_its_limits():
-    assert "Nothing stands in the way on 3.99t, as far as imports tell." in shown(READY)
+    assert "Nothing stands in the way of free-threading on 3.99t, as far as imports tell." in shown(READY)
 
 
-def in_short(count, seen=USED, **fields):
+def in_short(count, seen=USED, others=0, **fields):
     findings = tuple(Finding(
         name=f"thing{number}", version="1.0", requested=number < 3, seen=seen, verdict=judge_package(seen),
         **dict(zip(("interpreters", "interpreter_reasons"), judge_interpreters(seen), strict=True)))
         for number in reversed(range(count)))
-    made = BuildReport(build=BUILD, reference=COUNTERPART, findings=findings, others=0, **fields)
+    made = BuildReport(build=BUILD, reference=COUNTERPART, findings=findings, others=others, **fields)
     return render(answer_document([made]), width=100)
 
 
@@ -131,11 +131,14 @@ def test_answer_has_the_reasons_of_few_packages():
 
 def test_answer_where_nothing_is_in_the_way_has_no_table():
     lines = in_short(3, READY).splitlines()
-    assert lines[3:] == ["  Nothing stands in the way on 3.99t, as far as imports tell.", "",
+    assert lines[3:] == ["  Nothing stands in the way of free-threading on 3.99t, as far as imports tell.", "",
                          "  3 packages examined; reasons and all packages: --full"]
+    assert "4 packages examined" in in_short(3, READY, others=1)   # that one is pure, and has no row
     assert "2 doubts" in in_short(3, READY, compiled_elsewhere=("a", "b"))
 
 
-def test_answer_has_what_does_not_load_in_interpreters():
-    assert "thing0 1.0  ready (1 file)  crashes" in in_short(
-        3, replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), run())))
+@pytest.mark.parametrize(("count", "told"), [(2, True), (3, False)])
+def test_answer_has_what_does_not_load_in_interpreters_and_of_few_packages_why(count, told):
+    text = in_short(count, replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), run())))
+    assert "thing0 1.0  ready (1 file)  crashes" in text
+    assert ("thing0 1.0 on 3.99t crashes: " in text) is told

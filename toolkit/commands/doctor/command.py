@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
-from gilscope.toolkit.commands.doctor.wheels import is_file, judge_files
+from gilscope.toolkit.commands.doctor.wheels import is_file, is_requirements_file, judge_files
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.requirements import checked
@@ -26,6 +26,7 @@ from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.requirements.closure import top_level_packages
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.evaluate.requirements.requirements_file import read_requirements_file
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import choose_wheels
 from gilscope.toolkit.evaluate.views import doctor as documents
 from gilscope.toolkit.evaluate.views.explain_package import Beside, explain
@@ -57,10 +58,11 @@ def add_parser(commands: Any) -> None:
                "  gilscope doctor lxml --explain lxml.etree")
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to examine (default: everything installed in the current environment, at the "
-                             "installed versions), or a wheel, an sdist or a folder of them: an argument with a path "
-                             "separator, or one that ends in .whl or .tar.gz. The wheels of one version of a project "
-                             "are judged as a set: what each build would install, whether tags agree with files, what "
-                             "imports do, and what is missing. Wheels for other platforms are read, not run.")
+                             "installed versions), a requirements file, which ends in .txt, or a wheel, an sdist or a "
+                             "folder of them: an argument with a path separator, or one that ends in .whl or .tar.gz. "
+                             "The wheels of one version of a project are judged as a set: what each build would "
+                             "install, whether tags agree with files, what imports do, and what is missing. Wheels "
+                             "for other platforms are read, not run.")
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Examine what a lock file pins: uv.lock, pylock.toml, poetry.lock, requirements.txt with "
                              "versions.")
@@ -171,9 +173,24 @@ def _requirements(
     if args.lock:
         return tuple(each.pin for each in locked), top_level_packages({each.name: each.needs for each in locked})
     if args.packages:
-        return tuple(checked(text, paths=True) for text in args.packages), ()
+        return tuple(each for text in args.packages for each in _named(text)), ()
     here = current_requirements()
     return tuple(here), top_level_packages({distribution_of(pin): needs for pin, needs in here.items()})
+
+
+def _named(text: str) -> tuple[str, ...]:
+    """Return the requirements that an argument names: one, or those of a requirements file.
+
+    Raises:
+        BadFileError: The file cannot be read.
+        UnknownNameError: The argument is neither.
+    """
+    if not is_requirements_file(text):
+        return (checked(text, paths=True),)
+    listed = read_requirements_file(Path(text))
+    if listed.left_out:
+        print_stderr(f"left out, as it has no name and no version: {', '.join(listed.left_out)}")
+    return tuple(checked(each) for each in listed.requirements)
 
 
 def _lock_here() -> Path | None:

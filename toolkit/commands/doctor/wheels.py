@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 
 def is_file(text: str) -> bool:
     """Return True if an argument names a wheel, an sdist or a folder of them, not a requirement."""
-    if "://" in text or " @ " in text:
+    if "://" in text or " @ " in text or is_requirements_file(text):
         return False
     return text.endswith((WHEEL, *SDISTS)) or os.sep in text or text in {os.curdir, os.pardir}
+
+
+def is_requirements_file(text: str) -> bool:
+    """Return True if an argument names a requirements file."""
+    return text.endswith(".txt")
 
 
 def judge_files(

@@ -43,8 +43,11 @@ def answer_document(reports: Sequence[BuildReport]) -> Document:
     unowned = any(report.unowned for report in reports)
     if unowned or 0 < len(blocking) <= MOST_REASONS:
         sections.append(Lines("", tuple(line for report in reports for line in _blockers(report))))
+    if 0 < len(inside) <= MOST_REASONS:
+        sections.append(Lines("", tuple(line for report in reports for line in _interpreters(report))))
     doubts = sum(1 for report in reports for _ in _doubts(report))
-    counts = {f"{counted(len(names), 'package')} examined": len(names),
+    examined = len(names) + _pure_dependencies(reports)
+    counts = {f"{counted(examined, 'package')} examined": examined,
               f"{len(table.rows)} in the way": len(table.rows[MOST_ROWS:]),
               f"{counted(doubts, 'doubt')}": doubts}
     told = ", ".join(text for text, count in counts.items() if count)
@@ -298,14 +301,18 @@ def _conclusion(reports: Sequence[BuildReport]) -> str:
         return (f"Blocked on {', '.join(blocked)}. `gilscope doctor ... --explain NAME` shows everything known of a "
                 "package.")
     labels = ", ".join(report.build.label for report in reports)
-    return f"Nothing stands in the way on {labels}, as far as imports tell."
+    return f"Nothing stands in the way of free-threading on {labels}, as far as imports tell."
 
 
 def _not_found(finding: Finding) -> bool:
     return finding.seen.distribution is None and finding.seen.missing is not None and finding.seen.missing.not_found
 
 
+def _pure_dependencies(reports: Sequence[BuildReport]) -> int:
+    """Return the number of packages without rows, which nobody asked for and which are pure Python on every build."""
+    return max((report.others for report in reports), default=0)
+
+
 def _left_out(reports: Sequence[BuildReport]) -> Iterable[str]:
-    most = max((report.others for report in reports), default=0)
-    if most:
-        yield f"{most} more that these need are pure Python on every build, and not shown."
+    if count := _pure_dependencies(reports):
+        yield f"Not shown: {counted(count, 'package')} that these need, pure Python on every build."
