@@ -127,14 +127,15 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
     assert "left: the time was over." in said
     assert "lost: no call in tests and doctests that can be repeated alone." in said
     assert "The search for calls ended before all were tried" in said
-    assert "3.14t: 1 of 2 scales; work does not; 4 of 6 have no verdict." in said
+    assert ("3.14t: scales: fine; gets slower: work; too short: tiny; failed: ends; no call found: lost; no time: left."
+            ) in said
     assert "Called as work(1), as in test_app.py:3" in said
     assert "reference counts: app.PRICES (list), used at app.py:7" in said
 
 
 def test_summary_of_a_module_without_any_verdict_counts_nothing():
     said = render(api_report(offered("fast", CallableOutcome.TOO_SHORT)))
-    assert said.splitlines()[3:5] == ["In short", "  3.14t: 1 of 1 has no verdict."]
+    assert said.splitlines()[3:5] == ["In short", "  3.14t: too short: fast."]
 
 
 def test_report_of_a_module_says_what_it_was_measured_with():
@@ -390,12 +391,12 @@ def test_answer_says_a_repair_once_for_all_builds_and_why_a_build_has_none():
         label="3.13t", problem="app cannot be imported"))).split())
     assert text.count("Give each thread a copy") == 1
     assert "Unsure: the measurements differ too much" in text
-    assert "3.13t: app cannot be imported" in text
+    assert "3.13t: no verdict: app cannot be imported" in text
 
 
 def test_answer_about_a_module_has_the_repairs_of_what_does_not_scale():
     module = BuildScaling(label="3.14t", version="3.14.7", callables=(
         offered("work", CallableOutcome.SLOWER, found=slower_investigation()), offered("fine", CallableOutcome.SCALES)))
     text = " ".join(" ".join(in_short(module, subject="app")).split())
-    assert text.startswith("3.14t: 1 of 2 scales; work does not; 0 of 2 have no verdict. app.PRICES, used at app.py:7")
+    assert text.startswith("3.14t: scales: fine; gets slower: work. app.PRICES, used at app.py:7")
     assert "Of the ceiling" not in text

@@ -117,8 +117,8 @@ def _add_code(group: Any) -> None:
                        help="Run each test in N threads at once, by pytest-run-parallel, and call the workload from "
                             "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
                             "it to find data races if the tests start no threads.")
-    group.add_argument("--hammer", metavar="SECONDS", type=duration, nargs="?", const=HAMMER_SECONDS, default=0.0,
-                       help="For SECONDS (default: 20) of the cores, up to 5 times as long while other programs use "
+    group.add_argument("--hammer", metavar="TIME", type=duration, nargs="?", const=HAMMER_SECONDS, default=0.0,
+                       help="For TIME (default: 20s) of the cores, up to 5 times as long while other programs use "
                             "them and --budget allows, call the project's own C functions with arguments from its "
                             "tests and doctests, from as many threads as --threads says (default: 4) on shared "
                             "objects, in processes that may crash. Use it to see whether C code that no race checker "

@@ -14,7 +14,7 @@ from gilscope.toolkit.scale.investigation_text import (
     investigation_sentences,
     span_text,
 )
-from gilscope.toolkit.units import counted, format_seconds, inflect, list_text
+from gilscope.toolkit.units import counted, few, format_seconds, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,9 +41,8 @@ def answer_in_short(answer: ScalingAnswer) -> Document:
     investigated = [each.found for build in answer.builds for each in build.callables
                     if each.found and each.outcome is not CallableOutcome.SCALES]
     repairs = list(dict.fromkeys(repair for found in investigated for repair in first_repairs(found)))
-    problems = [f"{build.label}: {build.problem}" for build in answer.builds if build.problem]
     return Document((title, Lines("", (
-        *answer_summary(answer), *problems, *_reached(answer), *repairs[:MOST_REPAIRS],
+        *answer_summary(answer), *_reached(answer), *repairs[:MOST_REPAIRS],
         "numbers, doubts and how it was measured: --full"))))
 
 
@@ -68,8 +67,6 @@ def answer_document(answer: ScalingAnswer) -> Document:
 
 
 def _details(answer: ScalingAnswer, build: BuildScaling) -> Iterator[Section]:
-    if build.problem:
-        yield Lines(build.label, (build.problem,))
     for each in build.callables:
         if each.found is None:
             continue
@@ -150,16 +147,12 @@ def answer_summary(answer: ScalingAnswer) -> list[str]:
 def _in_short(answer: ScalingAnswer, build: BuildScaling) -> str:
     callables = build.callables
     if build.problem:
-        return f"{build.label}: not measured to its end."
+        return f"{build.label}: no verdict: {build.problem}"
     if not answer.of_module:
         return " ".join(investigation_in_short(build.label, each.found) for each in callables if each.found)
-    limited = [one.name for one in callables if one.outcome in LIMITED]
-    scaling = sum(one.outcome is CallableOutcome.SCALES for one in callables)
-    judged = sum(one.outcome in VERDICTS for one in callables)
-    lose = f"; {list_text(limited)} {inflect(len(limited), 'does', 'do')} not" if limited else ""
-    open_ = len(callables) - judged
-    judgements = f"{scaling} of {judged} {inflect(scaling, 'scales', 'scale')}{lose}; " if judged else ""
-    return f"{build.label}: {judgements}{open_} of {len(callables)} {inflect(open_, 'has', 'have')} no verdict."
+    by_outcome = {each: [one.name for one in callables if one.outcome is each] for each in CallableOutcome}
+    groups = "; ".join(f"{outcome.value}: {few(names)}" for outcome, names in by_outcome.items() if names)
+    return f"{build.label}: {groups}."
 
 
 def _build_contrast(verdicts: Mapping[str, CallableOutcome], versions: Mapping[str, str]) -> Iterator[str]:

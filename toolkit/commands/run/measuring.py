@@ -199,7 +199,8 @@ def _go_on_text(done: Run, rounds: int) -> str:
     """Return how to go on with a starved run; `rounds` are those that it was to have."""
     more = f" --rounds {2 * (rounds - done.sessions[-1].first_round)}" if done.rounds_done >= rounds else ""
     command = f"gilscope run --resume {done.label}{more}"
-    return f"to go on when they have ended: {command}; to wait until the cores are idle: {command} --wait-quiet"
+    return (f"what there is: gilscope report {done.label}; to go on when they have ended: {command}; to wait until the "
+            f"cores are idle: {command} --wait-quiet")
 
 
 def refuse_empty(plan: Plan) -> None:
