@@ -55,6 +55,17 @@ def test_answer_is_printed_unless_everything_is_asked_for_and_files_have_everyth
     assert "Not looked at" in Path("report.md").read_text()
 
 
+@pytest.mark.parametrize(("words", "made"), [([], ["answer_document"]), (["--full"], ["document"]), (["--json"], [])])
+def test_report_is_made_only_if_it_is_shown(asked, monkeypatch, words, made):
+    called = []
+    for name in ("answer_document", "document"):
+        usual = getattr(command.screen, name)
+        monkeypatch.setattr(command.screen, name,
+                            lambda found, name=name, usual=usual: called.append(name) or usual(found))
+    main(["evaluate", ".", *words])
+    assert called == made
+
+
 @pytest.mark.parametrize(("at_hand", "taken", "said"), [
     ({"3.13t": "3.13.9", "3.14t": "3.14.7+", "3.15t": "3.15.0rc1"}, ["3.13t", "3.14t"], ""),
     ({"3.14": "3.14.7", "3.15t": "3.15.0rc1"}, ["3.15t"],

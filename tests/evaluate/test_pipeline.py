@@ -19,6 +19,7 @@ from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes import SECTIONS
 from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAndGains
+from gilscope.toolkit.evaluate.project.extensions import find
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import races as looking
 from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
@@ -557,6 +558,13 @@ def test_sources_are_read_in_a_step_of_their_own_and_once(again, sources_read):
     assert [each.file for each in found.extensions.sources] == ["fast.c"]
     assert ("3/8 the sources of its own extension modules: nothing has changed since it was measured; next: the "
             "project's own extension modules") in said
+
+
+def test_build_files_are_parsed_once(again, sources_read, monkeypatch):
+    parsed, named = [], find.named_modules
+    monkeypatch.setattr(find, "named_modules", lambda files: parsed.append(1) or named(files))
+    again()
+    assert (sources_read, parsed) == ([1], [1])
 
 
 def test_sources_are_not_read_to_explain_a_package_or_when_no_time_is_left(again, sources_read):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figure
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gilscope.toolkit.builds.find import FoundBuilds
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.model import Build
@@ -184,12 +187,8 @@ def run(args: argparse.Namespace) -> int:
         print_stderr("the finished parts are saved: run the same command again to continue")
         raise
     output = ReportOutput(args)
-    document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
-    in_short = document if args.explain else screen.answer_document(evaluation)
-    if args.plan and not args.explain:
-        planned = _planned(evaluation, args.plan)
-        document, in_short = (Document((*each.sections, *planned)) for each in (document, in_short))
-    output.show_answer(lambda: in_short, lambda: _with_picture(evaluation, document, args), full=args.full)
+    in_short, whole = _documents(evaluation, args)
+    output.show_answer(in_short, lambda: _with_picture(evaluation, whole(), args), full=args.full)
     output.finish(lambda: plain(evaluation))
     if args.ci:
         place = args.path / github_workflow.PLACE
@@ -199,8 +198,23 @@ def run(args: argparse.Namespace) -> int:
         print_stderr(f"wrote {place}")
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
-        page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
+        page.write("verdict.html", verdict_values(whole(), cards), root=str(evaluation.project.root))
     return exit_code(evaluation)
+
+
+def _documents(
+    evaluation: Evaluation, args: argparse.Namespace,
+) -> tuple[Callable[[], Document], Callable[[], Document]]:
+    """Return what makes the answer and what makes the whole report, each with the plan; write the plan now."""
+    if args.explain:
+        explanation = cache(lambda: explained(evaluation, args.explain))
+        return explanation, explanation
+    planned = _planned(evaluation, args.plan) if args.plan else []
+
+    def with_plan(make: Callable[[Evaluation], Document]) -> Callable[[], Document]:
+        return cache(lambda: Document((*make(evaluation).sections, *planned)))
+
+    return with_plan(screen.answer_document), with_plan(screen.document)
 
 
 def _installed(evaluation: Evaluation) -> github_workflow.InstalledModules:

@@ -89,7 +89,7 @@ def _readiness(found: Evaluation, means: Means, builds: Sequence[Build], *, inte
 
 
 def _sources(found: Evaluation, means: Means) -> OwnExtensions:
-    return find_extensions(found.project.root, next(iter(found.builds), None), left=means.left)
+    return find_extensions(found.project.root, next(iter(found.builds), None), named=found.named, left=means.left)
 
 
 def _builds(found: Evaluation, means: Means) -> dict[str, OwnBuild]:

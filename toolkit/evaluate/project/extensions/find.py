@@ -6,6 +6,7 @@ Files are only read; no code of the project is imported or run.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Literal
@@ -59,23 +60,24 @@ def named_extensions(root: Path) -> OwnExtensions:
 
 
 def find_extensions(
-    root: Path, build: Build | None = None, *, left: Callable[[], float] = lambda: inf,
+    root: Path, build: Build | None = None, *, named: OwnExtensions | None = None,
+    left: Callable[[], float] = lambda: inf,
 ) -> OwnExtensions:
-    """Return the extension modules that the files of the project in `root` describe.
+    """Return the extension modules that the files of the project in `root` describe, with their sources.
 
-    C code is read as the compiler of `build` sees it; with None, without a compiler, or once no seconds are `left`, all
-    branches of `#if` count.
+    `named` is what `named_extensions` returned, if it was called before.  C code is read as the compiler of `build` sees
+    it; with None, without a compiler, or once no seconds are `left`, all branches of `#if` count.
     """
+    named = named or named_extensions(root)
+    if not named.any:
+        return named
     files = ProjectFiles(root)
-    modules, unsure = named_modules(files)
-    if not (modules or unsure):
-        return OwnExtensions()
-    wanted = list(_sources(files, modules))
-    reader = _Reader(files, modules, wanted[:MOST_SOURCES], build, left)
+    wanted = list(_sources(files, named.modules))
+    reader = _Reader(files, named.modules, wanted[:MOST_SOURCES], build, left)
     sources = tuple(each for file in wanted[:MOST_SOURCES] if (each := reader.source(file)))
-    return OwnExtensions(modules=tuple(dict.fromkeys(modules)), sources=sources, unsure=tuple(unsure),
-                         left_out=max(0, len(wanted) - MOST_SOURCES), limited=tuple(limited_places(files)),
-                         read_for=reader.read_for, cut=NO_TIME if left() <= 0 else None)
+    return replace(named, sources=sources, left_out=max(0, len(wanted) - MOST_SOURCES),
+                   limited=tuple(limited_places(files)), read_for=reader.read_for,
+                   cut=NO_TIME if left() <= 0 else None)
 
 
 def _sources(files: ProjectFiles, modules: Iterable[ExtensionModule]) -> Iterator[str]:
@@ -125,13 +127,13 @@ def _cimported(text: str) -> Iterator[str]:
 class _Reader:
     """Reads the sources of a project whose configuration has been read."""
 
-    def __init__(self, files: ProjectFiles, modules: Iterable[ExtensionModule], wanted: Sequence[str],
+    def __init__(self, files: ProjectFiles, modules: tuple[ExtensionModule, ...], wanted: Sequence[str],
                  build: Build | None, left: Callable[[], float]) -> None:
         self._files = files
         self._wanted = wanted
         self._build = build
         self._left = left
-        self._modules = tuple(modules)
+        self._modules = modules
         self.read_for = ""   # the label of `build`, once a source was read as its compiler sees it
         self._flags: dict[str, set[tuple[str, ...]]] = {}
         for each in self._modules:
