@@ -308,3 +308,23 @@ def needs_within(package):
     name for name, path in SOURCES.items() if path.name == "__init__.py" and name != "gilscope"))
 def test_entries_of_a_folder_do_not_need_each_other(package):
     assert floors(needs_within(package)) is not None
+
+
+# Ways to start a process, and the files that use one: the supervised ones, those in CONTRIBUTING's table of exceptions,
+# and programs that run in processes of other builds, which gilscope's supervisor ends with them.
+STARTS = {"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output",
+          "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "os.system", "os.popen"}
+STARTERS = {
+    "toolkit/processes/supervised.py", "toolkit/processes/lifeline.py", "toolkit/processes/forks.py",
+    "toolkit/processes/helper_process.py", "toolkit/measure/measured_process.py", "toolkit/programs/foreground.py",
+    "toolkit/race/confirm/confirm.py",
+    "toolkit/evaluate/packages/pip_child.py", "toolkit/evaluate/packages/slots_child.py",
+    "toolkit/evaluate/project/interpreter_child.py", "toolkit/gil_guard/causes.py",
+    "toolkit/experiments/lost_updates/program.py", "toolkit/measure/child/program.py"}
+
+
+def test_processes_are_started_where_they_end_with_gilscope():
+    found = {str(path.relative_to(ROOT)) for part in OURS for path in (ROOT / part).rglob("*.py")
+             for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and ast.unparse(node.func) in STARTS}
+    assert found <= STARTERS
+    assert len(found) > len(STARTERS) // 2

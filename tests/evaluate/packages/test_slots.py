@@ -1,12 +1,15 @@
 """What the slots of extension modules say, and that importing them does just that."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate.packages import slots_child
 from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run, interpreter_runs, read_extensions
+from gilscope.toolkit.processes import sealed_answers
 from tests.evaluate.places import version
 
 BOTH = pytest.mark.builds("gil", "free")
@@ -141,3 +144,11 @@ def test_a_python_that_cannot_be_started_is_a_problem_of_every_file(tmp_path):
     (tmp_path / "a.so").write_bytes(b"\x7fELF\2\1".ljust(64, b"\0"))   # whole, with nothing in it
     (only,) = read_extensions(tmp_path / "python", [("a", str(tmp_path / "a.so"))])
     assert "cannot start" in only.problem
+
+
+def test_answer_is_written_whole_where_the_system_takes_a_part(monkeypatch, tmp_path):
+    write = os.write
+    for module, name in ((os, "write"), (sealed_answers, "_write_some")):
+        monkeypatch.setattr(module, name, lambda handle, data: write(handle, bytes(data[:3])))
+    slots_child._write(str(tmp_path / "answers"), b"one whole answer\n")
+    assert (tmp_path / "answers").read_bytes() == b"one whole answer\n"

@@ -1,8 +1,12 @@
 """What sources of extension modules do that the GIL protects, each with its line; comments and strings do not count."""
 
+from itertools import permutations
+
 import pytest
 
 from gilscope.toolkit.evaluate.project.extensions import c_source, c_tree
+from gilscope.toolkit.evaluate.project.extensions.c_calls import CallGraph
+from gilscope.toolkit.evaluate.project.extensions.c_macros import MacroTable
 from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython, unlocked_code
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
@@ -155,6 +159,32 @@ def test_parameter_is_private_where_each_caller_gives_something_private(given, c
     code = ("static void put(P *part) { part->a = 1; }\n"
             f"static PyObject *f(T *self) {{ P mine; put({given}); put(&mine); }}\nPyMethodDef m[] = {{{{f}}}};")
     assert [each.concern for each in remarks_of_c(code)] == concerns
+
+
+MADE = """
+static T *make(void) { T *made = PyMem_Malloc(sizeof(T)); return made; }
+static T *remake(void) { T *made = make(); return made; }
+static T *renew(T *given) { if (given) { return renew(NULL); } return remake(); }
+static void put(T *part, int depth) { part->a = 1; if (depth) { put(part, depth - 1); } }
+static void begin(T *part) { part->a = 0; put(part, 3); }
+static void give(T *part) { part->a = 2; }
+static PyObject *f(PyObject *self) { T *mine = renew(NULL); begin(mine); put(remake(), 1); give(self->part); }
+PyMethodDef m[] = {{f}};
+"""
+
+
+def test_fixed_points_that_ask_for_each_other_are_the_same_in_each_order():
+    pytest.importorskip("tree_sitter")
+    names = ("private_parameters", "making", "exclusive", "bound", "imports_only")
+
+    def answers(order):
+        macros = MacroTable({"a.c": MADE})
+        graph = CallGraph([c_tree.read_unit("a.c", MADE, "C", macros)], macros)
+        return {name: getattr(graph, name) for name in order}
+
+    first, *others = (answers(order) for order in permutations(names, len(names)))
+    assert first["private_parameters"] == {("begin", 0), ("put", 0), ("put", 1), ("renew", 0)}
+    assert all(each == first for each in others)
 
 
 DATES = """

@@ -65,8 +65,8 @@ def find_extensions(
 ) -> OwnExtensions:
     """Return the extension modules that the files of the project in `root` describe, with their sources.
 
-    `named` is what `named_extensions` returned, if it was called before.  C code is read as the compiler of `build` sees
-    it; with None, without a compiler, or once no seconds are `left`, all branches of `#if` count.
+    `named` is what `named_extensions` returned, if it was called before.  C code is read as the compiler of `build`
+    sees it; with None, without a compiler, or once no seconds are `left`, all branches of `#if` count.
     """
     named = named or named_extensions(root)
     if not named.any:
