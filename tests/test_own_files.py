@@ -127,3 +127,16 @@ def test_root_is_the_nearest_folder_with_a_pyproject(root):
     ("till_test.py", True), ("shop/contest.py", False), ("latest/till.py", False)])
 def test_what_is_a_test(file, expected):
     assert own_files.is_test(str(Path(file))) == expected
+
+
+@pytest.mark.parametrize(("path", "whose", "known", "library"), [
+    ("/home/ann/bank.py", own_files.PROGRAM, "/home/ann/bank.py", ""),
+    ("/usr/lib/python3.14/queue.py", own_files.STDLIB, "queue.py", "queue"),
+    ("/usr/lib/python3.14t/concurrent/futures/thread.py", own_files.STDLIB, "concurrent/futures/thread.py",
+     "concurrent.futures"),
+    ("/venv/lib/python3.14/site-packages/rich/live.py", own_files.PACKAGE, "rich/live.py", "rich"),
+    ("/usr/lib/python3/dist-packages/six.py", own_files.PACKAGE, "six.py", "six"),
+])
+def test_whose_code_a_file_is(path, whose, known, library):
+    assert own_files.origin(path) == (whose, known)
+    assert (own_files.known_as(path), own_files.library_of(path)) == (known, library)

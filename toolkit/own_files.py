@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SOURCE_FOLDERS = ("src", "python", "lib")   # usual folders of packages, besides the root
 TEST_FOLDERS = ("tests", "test")
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+PROGRAM, PACKAGE, STDLIB = "program", "package", "standard library"    # whose code a file is
 DESCRIPTIONS = ("pyproject.toml", "setup.py", "setup.cfg")
 MOST_BYTES = 2**24   # of a file that is read
 
@@ -50,6 +51,29 @@ def split_installed(path: str) -> tuple[str, str]:
     """Return the folder of installed packages that a file is in, and its path there; ("", path) if in none."""
     end = max(path.rfind(part) + len(part) if part in path else 0 for part in INSTALLED)
     return path[:end], path[end:]
+
+
+def origin(path: str) -> tuple[str, str]:
+    """Return whose code a file is, by its path: PROGRAM, PACKAGE or STDLIB; and the path by which readers know it."""
+    site, file = split_installed(path)
+    if site:
+        return PACKAGE, file
+    _, is_stdlib, rest = path.partition("/lib/python3.")
+    return (STDLIB, rest.partition("/")[2]) if is_stdlib else (PROGRAM, path)
+
+
+def known_as(path: str) -> str:
+    """Return the path by which a file of the standard library or of an installed package is known; that of others."""
+    return origin(path)[1]
+
+
+def library_of(path: str) -> str:
+    """Return the name of the installed package, or module of the standard library, that a file is of; "" if of none."""
+    whose, known = origin(path)
+    if whose == PROGRAM:
+        return ""
+    package = known.partition("/")[0] if whose == PACKAGE else known.rpartition("/")[0].replace("/", ".")
+    return (package or known).removesuffix(".py")
 
 
 class InstalledProject:

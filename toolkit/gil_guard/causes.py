@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil_guard import extension_loads
 from gilscope.toolkit.gil_guard.load_records import read_records
+from gilscope.toolkit.own_files import split_installed
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ def _owner(flip: GilFlip, root: Path) -> Distribution | None:
 
 
 def _is_below(file: str, root: Path) -> bool:
-    path = Path(file)
-    return path.is_relative_to(root) and not {"site-packages", "dist-packages"}.intersection(path.parts)
+    return Path(file).is_relative_to(root) and not split_installed(file)[0]
 
 
 def _chain(flip: GilFlip) -> list[tuple[str, int]]:
@@ -131,7 +131,7 @@ def _shown(file: str, root: Path) -> str:
     """Return the path of a file as seen from the project, or from the folder of installed packages."""
     if _is_below(file, root):
         return str(Path(file).relative_to(root))
-    return file.rpartition(f"site-packages{os.sep}")[2]
+    return split_installed(file)[1]
 
 
 def why_on(root: Path) -> GilCause:

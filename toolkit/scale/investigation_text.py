@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.report.text import known_as
+from gilscope.toolkit.own_files import known_as
 from gilscope.toolkit.scale.judgement import (
     COUNTS_GAIN,
     HARDLY_LOCKED,

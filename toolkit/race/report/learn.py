@@ -12,8 +12,9 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.own_files import known_as
 from gilscope.toolkit.race.report.settings import TABLE, UNREVIEWED, relative
-from gilscope.toolkit.race.report.text import by_variable, known_as
+from gilscope.toolkit.race.report.text import by_variable
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.own_files import STDLIB, origin
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,8 +36,7 @@ class OwnedVariable(NamedTuple):
 
 def is_own(lock: HeldLock) -> bool:
     """Return True unless the standard library was the first to take the lock: the program is not to hold its locks."""
-    path = lock.taken.path if lock.taken is not None else ""
-    return "/lib/python3." not in path or "/site-packages/" in path
+    return lock.taken is None or origin(lock.taken.path)[0] != STDLIB
 
 
 class Locksets:

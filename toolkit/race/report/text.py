@@ -12,6 +12,7 @@ from itertools import dropwhile, groupby
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
+from gilscope.toolkit.own_files import known_as, library_of
 from gilscope.toolkit.race.report.sentences import limits, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.terms import GRAVE, Severity
@@ -289,24 +290,6 @@ def at(frame: Frame, root: str) -> str:
 def spot(frame: Frame, root: str) -> str:
     """Return a frame's file and line: `bank.py:14`."""
     return f"{known_as(relative(frame.path, root))}:{frame.line}"
-
-
-def known_as(path: str) -> str:
-    """Return the name by which a module of the standard library or an installed package is known."""
-    _, found, rest = path.rpartition("/site-packages/")
-    if found:
-        return rest
-    _, found, rest = path.partition("/lib/python3.")
-    return rest.partition("/")[2] if found else path
-
-
-def library_of(path: str) -> str:
-    """Return the name of the installed package, or module of the standard library, that a file is of; "" if of none."""
-    known = known_as(path)
-    if known == path:
-        return ""
-    package = known.partition("/")[0] if "/site-packages/" in path else known.rpartition("/")[0].replace("/", ".")
-    return package or known.removesuffix(".py")
 
 
 def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from gilscope.toolkit.own_files import split_installed
 from gilscope.toolkit.race.sync.layer import UntrackedLock, untrack_lock
 
 TYPE_CHECKING = False
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.sync.layer import SyncLayer
-
-INSTALLED = ("site-packages", "dist-packages")
 
 # Locks that protect a module's own caches and counters.
 MODULE_LOCKS = {
@@ -69,4 +68,4 @@ def comes_with_python(kind: type) -> bool:
     if name.partition(".")[0] in sys.stdlib_module_names:
         return name != "__main__"
     file = getattr(sys.modules.get(name), "__file__", None) or ""
-    return any(folder in file for folder in INSTALLED)
+    return bool(split_installed(file)[0])
