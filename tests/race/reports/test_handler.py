@@ -14,6 +14,7 @@ import pytest
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
+from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.report.model import Frame, HeldLock
 from gilscope.toolkit.race.terms import AccessKind, Flag
 from gilscope.toolkit.race.verdicts.gather import Gathering, ident
@@ -40,6 +41,9 @@ class Account:
         if self.rates is None:
             self.rates = (1, 2)
         return self.rates
+
+    def table(self):
+        print(self.rates)
 """
 WRITE, READ = AccessKind.WRITE, AccessKind.READ
 
@@ -148,17 +152,38 @@ def test_the_core_is_told_to_stop_asking(program):
     assert len(conflicts(program)) == 1
 
 
-@pytest.mark.parametrize("order", [(True, False), (False, True)])
-def test_the_heaviest_conflict_of_two_places_decides_whoever_came_first(program, order):
+@pytest.fixture(params=[1, -1])
+def tell_in_order(program, request):
+    """Tell of conflicts in the given order or in the reverse; return the report."""
+    def tell(*conflicts):
+        for first, second, owner, key, value in conflicts[::request.param]:
+            program.tell(first, second, owner, "attr", key, value=value)
+        return program.report()
+    return tell
+
+
+def test_a_store_over_another_value_makes_no_conflict_there_a_memo_whoever_came_first(program, tell_in_order):
     program.site("check", "if self.rates", "self.rates", "attr_read", "rates", Flag.TEST | Flag.SPAN_READ)
     program.site("fill", "self.rates =", "self.rates", "attr_write", "rates", Flag.GUARD, ["check"])
-    for is_equal in order:
-        owner = Account()
-        owner.rates = (1, 2)
-        program.tell(("fill", WRITE), ("fill", WRITE), owner, "attr", "rates", value=(1, 2) if is_equal else (3, 4))
-    report = program.report()
-    assert [race.kind for race in report.races] == ["check-then-act"]
-    assert not report.notes
+    owner = Account()
+    owner.rates = (1, 2)
+    program.site("table", "print(self.rates)", "self.rates", "attr_read", "rates")
+    loaded = ("fill", WRITE), ("table", READ), owner, "rates", NO_VALUE
+    stored = ("fill", WRITE), ("fill", WRITE), owner, "rates", (3, 4)
+    assert [race.rule for race in tell_in_order(loaded).notes] == ["memo"]
+    report = tell_in_order(loaded, stored)
+    assert ([race.kind for race in report.races], report.notes) == (["check-then-act", "unsynchronised read/write"], ())
+
+
+def test_a_store_without_the_lock_makes_no_conflict_there_a_publication_whoever_came_first(program, tell_in_order):
+    program.site("publish", "self.balance = 0", "self.balance", "attr_write", "balance")
+    owner = Account()
+    locked = ("publish", WRITE, {"locks": (7,)}), ("show", READ), owner, "balance", NO_VALUE
+    free = ("deposit", WRITE), ("show", READ), owner, "balance", NO_VALUE
+    owner.balance = object()
+    assert [race.rule for race in tell_in_order(locked).notes] == ["publication"]
+    report = tell_in_order(locked, free)
+    assert (len(report.races), report.notes) == (2, ())
 
 
 def test_counts_come_from_the_core_at_the_end(program):
@@ -286,8 +311,10 @@ spaces = {"__name__": "jobs", "__builtins__": {}}
 program.tell(("one", AccessKind.WRITE), ("one", AccessKind.WRITE), spaces, "item", "total")
 if os.fork() == 0:
     program.handler.after_fork()
-    program.tell(("one", AccessKind.WRITE), ("one", AccessKind.WRITE), spaces, "item", "total")
+    for _ in range(3):
+        program.tell(("one", AccessKind.WRITE), ("one", AccessKind.WRITE), spaces, "item", "total")
     program.tell(("two", AccessKind.WRITE), ("two", AccessKind.WRITE), spaces, "item", "other")
+    program.handler.finish()
     os._exit(3)
 os.wait()
 os.closerange(3, 100)
@@ -303,7 +330,8 @@ def test_fork_exit_and_kill_lose_nothing(tmp_path):
                            cwd=ROOT)
     assert ended.returncode == -signal.SIGKILL
     report = load(str(tmp_path / "spool"))
-    assert sorted(race.variable for race in report.races) == ["global other in jobs.py", "global total in jobs.py"]
+    found = {race.variable: race.count for race in report.races}
+    assert found == {"global other in jobs.py": 1, "global total in jobs.py": 3}    # also what the parent has recorded
     assert report.processes == 2
 
 

@@ -125,9 +125,9 @@ def _acts(side: ConflictSide, other: ConflictSide, conflict: ConflictContext) ->
     return set(conflict.sites.writers(side.number))
 
 
-def remedy_of(kind: RaceKind, owner: OwnerRecord, conflict: ConflictContext) -> Remedy | None:
+def remedy_of(kind: RaceKind, conflict: ConflictContext) -> Remedy | None:
     """Return the atomic step that can replace each check and its act, None if there is none or they differ."""
-    first, second = conflict.first, conflict.second
+    first, second, owner = conflict.first, conflict.second, conflict.record.owner
     if first.site.text == LOOP_CALLBACKS:
         return Remedy.THREADSAFE
     if kind is not RaceKind.CHECK_THEN_ACT:

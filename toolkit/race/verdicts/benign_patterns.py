@@ -23,9 +23,9 @@ MAY_FAIL = methods_with(Fact.MAY_FAIL)
 
 def constructs(conflict: ConflictContext) -> bool:
     """Return True if the first access is a constructor's store before it showed the object to anyone."""
-    first, second = conflict.first, conflict.second
+    first, second, record = conflict.first, conflict.second, conflict.record
     built = first.site.flags & Flag.INIT and first.kind == AccessKind.WRITE and not second.site.flags & Flag.INIT
-    if not built or conflict.part != "attr" or conflict.owner_is_class or first.site.function.endswith("__new__"):
+    if not built or record.part != "attr" or record.owner.form == "class" or first.site.function.endswith("__new__"):
         return False
     return not conflict.sources.leaks_before(first.site)
 
@@ -224,11 +224,11 @@ def publishes(conflict: ConflictContext) -> bool:
         read.site.flags & (Flag.TEST | Flag.SNAPSHOT) or not conflict.sources.may_be_none(write.site))
     if dependent or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
         return False
-    stored = conflict.value if write is conflict.second else conflict.present
+    stored = conflict.record.value if write is conflict.second else conflict.record.present
     if not stored:
         plain = conflict.sources.plain_object(write.site)
         # A number or text is there: then the call makes one, too.
-        is_plain = conflict.present & ValueFact.PLAIN and not conflict.present & ValueFact.NONE
+        is_plain = conflict.record.present & ValueFact.PLAIN and not conflict.record.present & ValueFact.NONE
         return bool(plain or (new and plain is None and not is_plain))
     if stored & ValueFact.NONE and write is conflict.first:     # may be the value from before the store
         return conflict.sources.plain_object(write.site) is not False
@@ -241,9 +241,9 @@ def publishes(conflict: ConflictContext) -> bool:
 def is_memo(conflict: ConflictContext) -> bool:
     """Return True if every thread stores an equal, immutable value, or the value that is already stored."""
     acts = _acts(conflict)
-    if not acts or conflict.part == "structure":
+    if not acts or conflict.record.part == "structure":
         return False
-    if conflict.sort == "order" and not _reads_checked(conflict):
+    if conflict.record.sort == "order" and not _reads_checked(conflict):
         return False
     if any(side.number in conflict.changed for side in acts):
         return False
@@ -262,20 +262,20 @@ def older_than_both(conflict: ConflictContext) -> bool:
     A store is reported before it is done, so without a GIL both may be under way.  The variable then holds nothing, or
     a typical initial value: None, 0, "", (), a bare `object()`.
     """
-    return not conflict.present or bool(conflict.present & (ValueFact.BARE | ValueFact.FALSE))
+    return not conflict.record.present or bool(conflict.record.present & (ValueFact.BARE | ValueFact.FALSE))
 
 
 def _stores_immutable(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
     """Return True if the stored value is immutable, or is not there yet and may be."""
     if conflict.second.kind == AccessKind.WRITE:
-        return bool(conflict.value & ValueFact.PLAIN)
-    if not conflict.present and conflict.second.kind == AccessKind.READ:
+        return bool(conflict.record.value & ValueFact.PLAIN)
+    if not conflict.record.present and conflict.second.kind == AccessKind.READ:
         return not any(conflict.sources.plain_object(side.site) for side in acts)
-    return bool(conflict.present & ValueFact.PLAIN)
+    return bool(conflict.record.present & ValueFact.PLAIN)
 
 
 def _stores_equal(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
-    if not conflict.same:
+    if not conflict.record.same:
         return False
     # `started = True` over True is equal as well, but what follows it was done twice.
     return not any(conflict.sources.made_with_side_effects(side.site) for side in acts) and all(
@@ -301,9 +301,9 @@ def _reads_checked(conflict: ConflictContext) -> bool:
 def is_tolerant(conflict: ConflictContext) -> bool:
     """Return True if every act is a guarded removal that fails softly, or a use whose failure is caught."""
     pair = conflict.read_and_other()
-    if conflict.sort == "order" and pair is not None and pair[1].kind in REMOVALS:
+    if conflict.record.sort == "order" and pair is not None and pair[1].kind in REMOVALS:
         return not tests_and_uses(pair[0].number, pair[1], conflict.sites, conflict.sources)
-    acts = _acts(conflict) if conflict.sort == "span" else [conflict.first, conflict.second]
+    acts = _acts(conflict) if conflict.record.sort == "span" else [conflict.first, conflict.second]
     return bool(acts) and all(_removes(side) and side.site.flags & Flag.GUARD for side in acts) and all(
         conflict.sources.tolerant(side.site) for side in acts)
 
@@ -351,7 +351,7 @@ def _removes(side: ConflictSide) -> bool:
 
 def _finds_its_key(side: ConflictSide, conflict: ConflictContext) -> bool:
     """Return True if the write replaces a value: `d[k] += 1`, or `d[k] = v` under `if k in d`."""
-    if side.kind != AccessKind.WRITE or side.site.flags & Flag.DELETE or not conflict.strict_keys:
+    if side.kind != AccessKind.WRITE or side.site.flags & Flag.DELETE or not conflict.record.owner.strict:
         return False
     if side.site.flags & Flag.AUGMENTED:
         return True

@@ -41,7 +41,7 @@ class Classification(NamedTuple):
 
 def classify(conflict: ConflictContext) -> Classification:
     """Return the kind of a conflict, and whether it is a race, an atomicity violation or a note."""
-    in_span = conflict.sort == "span"
+    in_span = conflict.record.sort == "span"
     kind = next(kind for kind, _, holds in (SPAN_KINDS if in_span else ORDER_KINDS) if holds(conflict))
     if rule := _benign_pattern(conflict, kind):
         return Classification(kind, Severity.NOTE, rule)
@@ -51,9 +51,9 @@ def classify(conflict: ConflictContext) -> Classification:
 
 
 def _benign_pattern(conflict: ConflictContext, kind: RaceKind) -> str | None:
-    if conflict.part == "iterator" or kind is RaceKind.ITERATION:
+    if conflict.record.part == "iterator" or kind is RaceKind.ITERATION:
         return None
-    if conflict.sort == "span":
+    if conflict.record.sort == "span":
         table = BENIGN_SPANS
     elif {conflict.first.kind, conflict.second.kind} <= {AccessKind.READ, AccessKind.WRITE, *REMOVALS}:
         table = BENIGN_ORDERS
@@ -73,11 +73,11 @@ def _is_protected(side: ConflictSide, other: ConflictSide) -> bool:
 
 
 def _on_iterator(conflict: ConflictContext) -> bool:
-    return conflict.part == "iterator"
+    return conflict.record.part == "iterator"
 
 
 def _on_structure(conflict: ConflictContext) -> bool:
-    return conflict.part == "structure"
+    return conflict.record.part == "structure"
 
 
 def _any_kind(kind: AccessKind) -> Condition:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.terms import AccessKind, Flag, ValueFact
+from gilscope.toolkit.race.terms import AccessKind, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.verdicts.records import ConflictRecord
     from gilscope.toolkit.race.verdicts.source_context import SourceFiles
 
 REMOVALS = frozenset({AccessKind.ATOMIC, AccessKind.SHRINK})     # the core reports no other atomic step against a read
@@ -27,28 +28,21 @@ ROLES = ("update", "check", "part")     # in this order where a read has several
 class ConflictSide(NamedTuple):
     """One access of a conflict."""
 
-    thread: int
     number: int                  # of its site
     site: SiteInfo
     kind: AccessKind
     locks: frozenset[int]
-    span: int = -1               # site number of the read that opened the span, -1 if there is no span
+    span: int                    # site number of the read that opened the span, -1 if there is no span
 
 
 class ConflictContext(NamedTuple):
-    """A conflict and its circumstances, as far as the classification needs them."""
+    """A conflict, with what its process recorded besides."""
 
-    sort: str                    # "order" or "span"
-    part: str                    # of the owner: "attr", "item", "structure", "iterator" or "cell"
+    record: ConflictRecord
     first: ConflictSide
-    second: ConflictSide         # the current thread's; a store is not done yet
+    second: ConflictSide
     sites: SiteIndex
     sources: SourceFiles
-    value: ValueFact             # about to be stored
-    present: ValueFact           # in the variable now
-    same: bool                   # both are the same value
-    owner_is_class: bool
-    strict_keys: bool            # the owner is a dict that raises KeyError, so an update of a key found it
     lockset: frozenset[int]      # candidate lockset: locks held by all writes of the variable
     changed: frozenset[int]      # sites of writes that have stored a different value over the first
 

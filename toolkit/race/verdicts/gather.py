@@ -150,7 +150,7 @@ class Gathering:
         files = {id(process): file for file, process in self._processes.items()}
         pairs: dict[tuple[str, int, int], RaceKey] = {}
         for verdict in verdicts:
-            numbers = sorted((verdict.record.first.site, verdict.record.second.site))
+            numbers = sorted(side.number for side in (verdict.context.first, verdict.context.second))
             pairs.setdefault((files[id(verdict.process)], numbers[0], numbers[1]), verdict.key)
         counts: dict[RaceKey, int] = {}
         for (file, first, second), times in self._counts.items():
@@ -174,7 +174,7 @@ def _by_race(verdicts: Iterable[Verdict]) -> dict[RaceKey, _Finding]:
 
 def _race(key: RaceKey, finding: _Finding, variables: Mapping[str, _Variable], count: int) -> Race:
     first, second = finding.first, finding.second
-    name, record, rule = finding.verdict.name, finding.verdict.record, finding.verdict.classification.rule
+    name, record, rule = finding.verdict.name, finding.verdict.context.record, finding.verdict.classification.rule
     variable = variables.get(key.base, _Variable(Locksets([]), updated=False))
     lock = sentences.missing_lock(
         variable.locks, first, second, finding.verdict.process.name, unordered=record.sort == "order")
@@ -197,7 +197,7 @@ def _variables(findings: Iterable[_Finding]) -> dict[str, _Variable]:
         if finding.verdict.severity is not Severity.NOTE:
             grave.setdefault(finding.verdict.name.base, []).append(finding)
     return {base: _Variable(
-        locks=Locksets((OwnedVariable(each.verdict.process.name, each.verdict.record.owner.number,
+        locks=Locksets((OwnedVariable(each.verdict.process.name, each.verdict.context.record.owner.number,
                                       each.verdict.name.text), side)
                        for each in found for side in (each.first, each.second)),
         updated=any(each.verdict.classification.kind is RaceKind.LOST_UPDATE for each in found),

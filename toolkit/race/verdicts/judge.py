@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.site import SiteInfo
-from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Severity, ValueFact
+from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Severity
 from gilscope.toolkit.race.verdicts.advice import accesses, place_of, remedy_of, suppressing_sites
 from gilscope.toolkit.race.verdicts.benign_patterns import older_than_both
 from gilscope.toolkit.race.verdicts.classify import classify
@@ -47,7 +47,6 @@ class Verdict(NamedTuple):
     """A conflict, what it is called, and how severe it is."""
 
     process: CheckedProcess
-    record: ConflictRecord
     context: ConflictContext
     name: VariableName
     classification: Classification
@@ -67,12 +66,12 @@ class Verdict(NamedTuple):
 
     def accesses(self) -> tuple[Access, Access]:
         """Return the two sides for the report."""
-        sides = self.record.first, self.record.second
+        sides = self.context.record.first, self.context.record.second
         return accesses(self.context, [(side, tuple(map(self.process.lock, side.locks))) for side in sides])
 
     def remedy(self) -> Remedy | None:
         """Return the atomic step that can replace check and act."""
-        return remedy_of(self.classification.kind, self.record.owner, self.context)
+        return remedy_of(self.classification.kind, self.context)
 
 
 class CheckedProcess:
@@ -118,16 +117,14 @@ class CheckedProcess:
         """Return the verdict on a conflict, None if its sites are not in the records."""
         try:
             context = self._context(record)
-            return Verdict(self, record, context, variable_name(record, self._sites), classify(context),
+            return Verdict(self, context, variable_name(record, self._sites), classify(context),
                            suppressing_sites(context))
         except LookupError:
             return None
 
     def _context(self, record: ConflictRecord) -> ConflictContext:
         return ConflictContext(
-            record.sort, record.part, self._side(record.first), self._side(record.second), self._sites, self._sources,
-            value=ValueFact(record.value), present=ValueFact(record.present), same=record.same,
-            owner_is_class=record.owner.form == "class", strict_keys=record.owner.strict,
+            record, self._side(record.first), self._side(record.second), self._sites, self._sources,
             lockset=self._locksets[_location(record)], changed=self._changed)
 
     def _side(self, record: SideRecord) -> ConflictSide:
@@ -135,8 +132,7 @@ class CheckedProcess:
         # A test of a container, or the use of an item, is an iteration for the core: it conflicts with removals alone.
         if kind is AccessKind.ITERATE and site.flags & Flag.RELIES and site.op != "iterate":
             kind = AccessKind.READ
-        return ConflictSide(record.thread, record.site, site, kind, frozenset(lock.uid for lock in record.locks),
-                            record.span)
+        return ConflictSide(record.site, site, kind, frozenset(lock.uid for lock in record.locks), record.span)
 
     def is_parsed(self) -> bool:
         """Return True if every source that a verdict depends on could be parsed."""
@@ -160,5 +156,5 @@ def _changed_sites(verdict: Verdict) -> Iterable[int]:
     acts = first.kind == second.kind == AccessKind.WRITE and second.site.flags & Flag.GUARD
     if not acts or kind is not RaceKind.CHECK_THEN_ACT or severity is Severity.NOTE:
         return ()
-    unknown = not context.value or older_than_both(context)
-    return () if unknown or context.same else (first.number, second.number)
+    unknown = not context.record.value or older_than_both(context)
+    return () if unknown or context.record.same else (first.number, second.number)
