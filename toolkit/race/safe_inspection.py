@@ -7,10 +7,10 @@ through the descriptors that CPython made for them.
 from __future__ import annotations
 
 from types import GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
-from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.core import NO_VALUE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race import safe_inspection
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.terms import ValueFact
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FrameType

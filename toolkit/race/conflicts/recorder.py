@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race import safe_inspection
 from gilscope.toolkit.race.conflicts.objects import (
@@ -25,6 +24,7 @@ from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.spool import Spool
 from gilscope.toolkit.race.terms import WRITES, AccessKind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
@@ -41,13 +41,6 @@ RUNPY = "<frozen runpy>"
 BEGINS = RUNPY, "_run_module_as_main"     # frames below it belong to the interpreter or to gilscope
 # Files that acquire locks for their callers.
 LOCKING = ("threading.py", "queue.py", "_base.py", "thread.py", "synchronize.py", "process_locks.py")
-
-
-class _Side(NamedTuple):
-    """The fields of a `SideRecord`, and the paths in its stacks as code objects have them."""
-
-    record: dict[str, Plain]
-    paths: list[str]
 
 
 class Recorder:
@@ -91,10 +84,9 @@ class Recorder:
                 *((side[1:3], side[4:]) for side in (first, second)))
         if what in self._recorded:
             return
-        sides = self._side(first), self._side(second)
-        self._write_files([site.path for site in sites] + [path for side in sides for path in side.paths])
+        self._write_files([site.path for site in sites])
         self._spool.write({"t": "conflict", **facts, "key": text, "owner": described,
-                           "first": sides[0].record, "second": sides[1].record})
+                           "first": self._side(first), "second": self._side(second)})
         # Only now: who finds it there finds its record.  Threads that get here together each write one.
         self._recorded[what] = None
         self.sections[section] = None
@@ -128,14 +120,15 @@ class Recorder:
                 self._locksets[place] = self._locksets.get(place, frozenset(locks)).intersection(locks)
         return self._locksets.get(place, frozenset())
 
-    def _side(self, access: RawAccess) -> _Side:
+    def _side(self, access: RawAccess) -> dict[str, Plain]:
+        """Return the fields of a `SideRecord`."""
         uid, number, kind, context, locks, span = access
         name, started = self._describe_thread(uid)
         started, stack = _own(started), _own(self._core.stack(context))
-        return _Side({
+        self._write_files([path for path, _, _ in (*started, *stack)])
+        return {
             "thread": uid, "name": str.__str__(name), "started": self._places(started), "site": number,
-            "kind": kind, "stack": self._places(stack), "locks": [self._lock(lock) for lock in locks], "span": span},
-            [path for path, _, _ in (*started, *stack)])
+            "kind": kind, "stack": self._places(stack), "locks": [self._lock(lock) for lock in locks], "span": span}
 
     def _lock(self, uid: int) -> dict[str, Plain]:
         """Return the fields of a `LockRecord`."""
