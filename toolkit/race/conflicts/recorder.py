@@ -102,7 +102,7 @@ class Recorder:
     def finish(self, unrewritten: tuple[tuple[str, str], ...]) -> None:
         """Write the record that ends the process's part: counts, suppressions and modules that were not rewritten."""
         counts: list[Plain] = [(pair, times) for pair, counted in self._core.counts().items()
-                  if (times := counted - self._counted.get(pair, 0)) > 0]
+                               if (times := counted - self._counted.get(pair, 0)) > 0]
         noted = {(site.path, site.line, site.note) for site in list(all_sites) if site.note is not None}
         self._spool.write({
             "t": "finish",
