@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from dataclasses import replace
+from enum import StrEnum
 from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING
@@ -45,13 +45,13 @@ MOST_ROWS = 14    # of the table on one screen
 _FIRST = [SpeedVerdict.SLOWER, SpeedVerdict.FASTER, SpeedVerdict.CANNOT_TELL, SpeedVerdict.SAME]
 
 
-class _Remedy(Enum):
-    """The remedies for a comparison without a verdict."""
+class _Remedy(StrEnum):
+    """The remedies for a comparison without a verdict, as a table has them."""
 
-    AA_ARM = auto()
-    ROUNDS = auto()
-    QUIET = auto()
-    SESSIONS = auto()
+    ROUNDS = "rounds"   # after their number
+    QUIET = "less noise"
+    SESSIONS = "more sessions"
+    AA_ARM = "an A/A arm"
 
 
 _NEEDS = {   # in the legend
@@ -61,18 +61,6 @@ _NEEDS = {   # in the legend
     _Remedy.SESSIONS: "more sessions: rounds at other times (`gilscope run --add-session`)",
     _Remedy.AA_ARM: "an A/A arm: a cell that is measured twice",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Need:
-    remedy: _Remedy
-    rounds: int = 0   # for ROUNDS: of each run, in all
-
-    @property
-    def text(self) -> str:
-        """The entry of the table."""
-        return {_Remedy.AA_ARM: "an A/A arm", _Remedy.ROUNDS: f"{self.rounds} rounds",
-                _Remedy.QUIET: "less noise", _Remedy.SESSIONS: "more sessions"}[self.remedy]
 
 
 def comparison_document(  # noqa: PLR0913 - the parts of a comparison
@@ -179,7 +167,7 @@ def _legend(
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Verdicts use wider intervals, which are printed where no difference is significant: "
                f"{_family_text(len(contrasts), again=again)}.")
-    wanted = {need.remedy for each in contrasts if each.comparison and (need := _need(each.comparison, margin))}
+    wanted = {_need(each.comparison, margin) for each in contrasts if each.comparison} - {None}
     if wanted:
         yield f"needs: {'; '.join(text for remedy, text in _NEEDS.items() if remedy in wanted)}."
 
@@ -240,7 +228,7 @@ def _table(
                _time(each.sample_time, _marks(notes, each.sample_notes))) if titles else ()),
             Entry(RatioValue(seen, "interval"), _marks(notes, each.lacking_sessions)),
             *([Entry(seen.verdict(margin))] if judged else []),
-            *([Entry(need.text if need else "")] if any(needs) else []),
+            *([Entry(_need_text(need, seen, margin))] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
     )
@@ -264,16 +252,20 @@ def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
     return Entry(Quantity(summary.center, "seconds", summary.spread if summary.count > 1 else None), marks)
 
 
-def _need(comparison: Comparison, margin: float) -> _Need | None:
+def _need(comparison: Comparison, margin: float) -> _Remedy | None:
     """Return the remedy for a verdict of "cannot tell"; None for other verdicts, and for two runs."""
     if not comparison.paired or comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.floor is None:
-        return _Need(_Remedy.AA_ARM)
+        return _Remedy.AA_ARM
     if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
-        return _Need(_Remedy.SESSIONS)
-    rounds = rounds_to_tell(comparison, margin)
-    return _Need(_Remedy.QUIET) if rounds is None else _Need(_Remedy.ROUNDS, rounds)
+        return _Remedy.SESSIONS
+    return _Remedy.QUIET if rounds_to_tell(comparison, margin) is None else _Remedy.ROUNDS
+
+
+def _need_text(need: _Remedy | None, comparison: Comparison, margin: float) -> str:
+    """Return "34 rounds", "less noise"; of each run, in all."""
+    return f"{rounds_to_tell(comparison, margin)} rounds" if need is _Remedy.ROUNDS else str(need or "")
 
 
 def _counts(contrast: Contrast) -> str:
@@ -310,9 +302,8 @@ def lacking_text(contrasts: Iterable[Contrast]) -> str:
 
 def _needs_a_look(contrasts: Iterable[Contrast], margin: float) -> bool:
     """Return True if a remedy is to continue a run because its answers are not clear."""
-    return any(need.remedy in {_Remedy.ROUNDS, _Remedy.SESSIONS} for each in contrasts
-               if each.comparison is not None and each.comparison.judgeable
-               and (need := _need(each.comparison, margin)) is not None)
+    return any(_need(each.comparison, margin) in {_Remedy.ROUNDS, _Remedy.SESSIONS} for each in contrasts
+               if each.comparison is not None and each.comparison.judgeable)
 
 
 def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:

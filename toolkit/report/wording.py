@@ -91,16 +91,12 @@ def ratio_text(comparison: Comparison) -> str:
 
 def interval_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
-    return ratio_interval_text(comparison.ratio, *comparison.printed)
-
-
-def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
-    """Return "3.40x [3.32, 3.49]" of a ratio and its interval; the ratio alone if that has no end."""
+    lo, hi = comparison.printed
     if not isfinite(hi):
-        return f"{ratio_number(ratio)}x"   # one process on each side has no interval
+        return f"{ratio_number(comparison.ratio)}x"   # one process on each side has no interval
     # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
-    extra = int(hi - lo < NARROW and abs(log10(ratio)) < SMALL)
-    return f"{ratio_number(ratio, extra)}x [{ratio_number(lo, extra)}, {ratio_number(hi, extra)}]"
+    extra = int(hi - lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
+    return f"{ratio_number(comparison.ratio, extra)}x [{ratio_number(lo, extra)}, {ratio_number(hi, extra)}]"
 
 
 def inflation_text(comparison: Comparison) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import SETTINGS, opened
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.site.sources import DEEPEST, default_names, named_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
 SUFFIX = ".json"
@@ -41,6 +42,35 @@ def find_answers(names: Sequence[str]) -> list[AnswerSource]:
         for file, kind in _files(path):
             found.setdefault(file.resolve(), AnswerSource(path=file, kind=kind, host=host, named=text))
     return list(found.values())
+
+
+def read_answers[Answer](
+    sources: Iterable[AnswerSource], kinds: Collection[str], read: Callable[[AnswerSource], tuple[Answer, str]],
+    problems: list[str], say: Callable[[str], None],
+) -> Iterator[tuple[AnswerSource, Answer, str]]:
+    """Yield the answers of some kinds with their files and their text for the site, an answer and its copies once.
+
+    Args:
+        sources: Where answers are.
+        kinds: The commands whose answers are wanted.
+        read: Returns an answer and its text, or raises BadFileError.
+        problems: Gets what cannot be read.
+        say: Told of each copy.
+    """
+    first: dict[str, Path] = {}
+    for source in sources:
+        if source.kind not in kinds:
+            continue
+        try:
+            answer, text = read(source)
+        except BadFileError as error:
+            problems.append(str(error))
+            continue
+        if text in first:
+            say(f"{source.path} is a copy of the answer in {first[text]}, and is taken once")
+            continue
+        first[text] = source.path
+        yield source, answer, text
 
 
 def _files(path: Path) -> Iterator[tuple[Path, str]]:

@@ -12,7 +12,7 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_json, in_url, visible_all
 from gilscope.toolkit.redaction import without_folders
 from gilscope.toolkit.report.document import Document, Heading, Lines, summary_lines
-from gilscope.toolkit.site.answer_files import SUFFIX
+from gilscope.toolkit.site.answer_files import SUFFIX, read_answers
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import build_cards, conclusion_cards, verdict_values
@@ -22,7 +22,6 @@ from gilscope.toolkit.store.header import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from gilscope.toolkit.site.answer_files import AnswerSource
 
@@ -80,30 +79,18 @@ def saved_answers(
         say: Told of each copy.
     """
     taken: Counter[str] = Counter()
-    first: dict[str, Path] = {}
     found = []
-    for source in sources:
-        if source.kind not in SCHEMAS:
-            continue
-        try:
-            document = _read(source)
-            values, short = _page(source, document)
-        except BadFileError as error:
-            problems.append(str(error))
-            continue
-        text = in_json(json.dumps(document, indent=1))
-        if text in first:
-            say(f"{source.path} is a copy of the answer in {first[text]}, and is taken once")
-            continue
-        first[text] = source.path
+    for source, (values, short), text in read_answers(sources, SCHEMAS, _read, problems, say):
         name = "-".join(filter(None, (source.host, str(values["title"]))))
         found.append(SavedAnswer(id=file_name(name, taken), kind=source.kind, page_values=shown(values),
                                  short=str(shown(short)), document=text + "\n"))
     return found
 
 
-def _read(source: AnswerSource) -> Values:
-    """Return the document in a file without folders, paths below its project's folder relative to that.
+def _read(source: AnswerSource) -> tuple[tuple[Values, str], str]:
+    """Return the page of an answer with the answer in short, and its document as text.
+
+    The document has no folders: paths below its project's folder are relative to that.
 
     Raises:
         BadFileError: It cannot be read, or is of another version.
@@ -113,7 +100,7 @@ def _read(source: AnswerSource) -> Values:
         raise BadFileError(f"{source.path} is not of the schema {schema}, which this version of gilscope reads")
     root = str(document.get("root", ""))
     public: Values = visible_all(document, lambda text: without_folders(text, root))
-    return public
+    return _page(source, public), in_json(json.dumps(public, indent=1))
 
 
 def _page(source: AnswerSource, document: Values) -> tuple[Values, str]:

@@ -12,7 +12,7 @@ from gilscope.toolkit.escaping import in_json, in_url, visible_all
 from gilscope.toolkit.records import DamagedError, shown
 from gilscope.toolkit.redaction import without_folders
 from gilscope.toolkit.scale.scaling_values import SCHEMA, ScalingAnswer, answer_values, read_answer
-from gilscope.toolkit.site.answer_files import SUFFIX
+from gilscope.toolkit.site.answer_files import SUFFIX, read_answers
 from gilscope.toolkit.site.sources import file_name, machine_name
 from gilscope.toolkit.store.header import read_json
 
@@ -57,42 +57,29 @@ def public_answers(
         say: Told of each copy.
     """
     taken: Counter[str] = Counter()
-    first: dict[str, Path] = {}
-    found: list[tuple[ScalingAnswer, str]] = []
-    for source in sources:
-        if source.kind != "scale":
-            continue
-        try:
-            answer = visible_all(_read(source.path), without_folders)
-        except BadFileError as error:
-            problems.append(str(error))
-            continue
-        text = _json(answer)
-        if text in first:
-            say(f"{source.path} is a copy of the answer in {first[text]}, and is taken once")
-            continue
-        first[text] = source.path
-        found.append((answer, source.host))
+    found = [(answer, source.host) for source, answer, _ in read_answers(sources, {"scale"}, _read, problems, say)]
     found.sort(key=lambda each: each[0].started, reverse=True)
     return [PublicAnswer(id=file_name("-".join(filter(None, (host, answer.subject))), taken), answer=answer,
                          host=host or machine_name(answer.machine)) for answer, host in found]
 
 
-def _read(path: Path) -> ScalingAnswer:
-    """Return the answer in a file.
+def _read(source: AnswerSource) -> tuple[ScalingAnswer, str]:
+    """Return the answer in a file without folders of its machine, and its text.
 
     Raises:
         BadFileError: It cannot be read.
     """
+    path = source.path
     fields = read_json(path)
     if fields.get("schema") != SCHEMA:
         raise BadFileError(f"{path} has the schema {shown(fields.get('schema'))}, and this version of gilscope reads "
                            f"{SCHEMA}: measure again")
     try:
-        return read_answer(fields)
+        answer = visible_all(read_answer(fields), without_folders)
     except DamagedError as error:
         raise BadFileError(f"{path} is damaged, edited, or of another version of gilscope: {error}; measure "
                            "again") from error
+    return answer, _json(answer)
 
 
 def write_values(answer: PublicAnswer, folder: Path) -> None:

@@ -15,10 +15,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Self
 
-from gilscope.toolkit.errors import BadFileError, SaveError
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
 from gilscope.toolkit.store.checking import REMEDY
-from gilscope.toolkit.store.header import HEADER, is_held, lock_folder, read_json, replace_file
+from gilscope.toolkit.store.header import (
+    HEADER,
+    cannot_save,
+    is_held,
+    lock_folder,
+    read_json,
+    read_versioned,
+    replace_file,
+)
 from gilscope.toolkit.store.labels import FLEET, can_be_label, new_folder
 
 if TYPE_CHECKING:
@@ -168,8 +176,7 @@ class FleetStore:
         try:
             replace_file(self.path / FLEET, fleet_text(fleet))
         except OSError as error:
-            raise SaveError(f"cannot save {self.path.resolve()}: {error.strerror}; everything saved before is intact: "
-                            f"free disk space, then continue with --resume {self.path.name}") from error
+            raise cannot_save(self.path, error, self.path.name) from error
 
     def close(self) -> None:
         """Unlock the folder."""
@@ -204,14 +211,9 @@ def _stopped(host: Host) -> Host:
 
 
 def _read(file: Path) -> Fleet:
-    fields = read_json(file)
-    if fields.get("format") != FORMAT:
-        raise BadFileError(f"{file} is not a gilscope fleet: its format is {shown(fields.get('format'))}")
-    if fields.get("version") != VERSION:
-        raise BadFileError(f"{file} has version {shown(fields.get('version'))}, this gilscope reads {VERSION}; "
-                           "read it with the gilscope that wrote it")
+    fields = read_versioned(file, FORMAT, VERSION)
     try:
-        fleet = from_plain(Fleet, {name: value for name, value in fields.items() if name not in {"format", "version"}})
+        fleet = from_plain(Fleet, fields)
         _check(fleet)
     except DamagedError as error:
         raise BadFileError(f"{file} is damaged or was edited: {error}{REMEDY}") from error

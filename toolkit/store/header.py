@@ -8,10 +8,10 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import SETTINGS, parse_json, read_text
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, cannot_write
 from gilscope.toolkit.file_locks import try_lock
 from gilscope.toolkit.model import Run
-from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.records import from_plain, shown, to_plain
 from gilscope.toolkit.store.checking import REMEDY, check_header
 
 if TYPE_CHECKING:
@@ -36,15 +36,7 @@ def read_header(path: Path) -> Run:
         BadFileError: run.json is missing, damaged or of a later version, or a build's values are gone.
     """
     file = path / HEADER
-    fields = read_json(file)
-    if fields.get("format") != FORMAT:
-        raise BadFileError(f"{file} is not a gilscope run: its format is {fields.get('format')!r}")
-    if fields.get("version") != VERSION:
-        raise BadFileError(
-            f"{file} has version {fields.get('version')!r}, this gilscope reads {VERSION}; "
-            "read it with the gilscope that wrote it"
-        )
-    run = parse_header(fields, file)
+    run = parse_header(read_versioned(file, FORMAT, VERSION), file)
     for build in run.builds:
         if _measured(run, build) and not os.path.lexists(suite_path(path, build.label)):
             raise BadFileError(f"{suite_path(path, build.label)} is missing, with all values of {build.label}")
@@ -103,6 +95,29 @@ def replace_file(path: Path, text: str) -> None:
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def read_versioned(file: Path, form: str, version: int) -> dict[str, Any]:
+    """Return the fields of a JSON file that says of which form and version it is, without these two.
+
+    Raises:
+        BadFileError: It cannot be read, or is of another form or version.
+    """
+    fields = read_json(file)
+    found, number = fields.pop("format", None), fields.pop("version", None)
+    if found != form:
+        raise BadFileError(f"{file} is not a {form}: its format is {shown(found)}")
+    if number != version:
+        raise BadFileError(f"{file} has version {shown(number)}, this gilscope reads {version}; read it with the "
+                           "gilscope that wrote it")
+    return fields
+
+
+def cannot_save(path: Path, error: OSError, label: str = "") -> SaveError:
+    """Return the error of a run, or of the fleet's run `label`, that cannot be written to `path`."""
+    resume = " ".join(filter(None, ["--resume", label]))
+    return SaveError(f"cannot save {path.resolve()}: {error.strerror}; everything saved before is intact: free disk "
+                     f"space, then continue with {resume}")
 
 
 def read_json(path: Path, most: int = SETTINGS) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import pyperf
 from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
 from gilscope.toolkit.model import Measurement
 from gilscope.toolkit.store.checking import REMEDY, observation_problems
-from gilscope.toolkit.store.header import HEADER, header, lock_folder, replace_file, suite_path
+from gilscope.toolkit.store.header import HEADER, cannot_save, header, lock_folder, replace_file, suite_path
 from gilscope.toolkit.store.labels import label_path, label_taken, make_folder, new_folder
 from gilscope.toolkit.store.reading import file_path, load_run, read_observations
 from gilscope.toolkit.store.run_metadata import make_observation, to_metadata
@@ -196,10 +196,7 @@ class Store:
             if not self.path.is_dir():
                 raise SaveError(f"cannot save {self.path}: the folder was deleted and cannot be created again "
                                 f"({error.strerror}); this run is lost") from error
-            raise SaveError(
-                f"cannot save {self.path.resolve()}: {error.strerror}; everything saved before is intact: free disk "
-                f"space, then continue with --resume {self.path.name}"
-            ) from error
+            raise cannot_save(self.path, error, self.path.name) from error
 
     def _make_again(self) -> None:
         """Create the folder again after somebody deleted it: all values are still in memory."""

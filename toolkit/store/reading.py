@@ -66,7 +66,7 @@ def read_observations(path: Path, build: Build) -> Iterator[tuple[Cell, dict[str
     file = suite_path(path, build.label)
     if not os.path.lexists(file):
         return
-    for name, run in _read_suite(file):
+    for name, run in read_suite(file):
         try:
             cell = Cell.parse(name, build.label)
         except ValueError as error:
@@ -80,7 +80,12 @@ def read_observations(path: Path, build: Build) -> Iterator[tuple[Cell, dict[str
         yield cell, run, observation
 
 
-def _read_suite(file: Path) -> list[tuple[str, dict[str, Any]]]:
+def read_suite(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return what `whole_runs` yields of the suite in `file`.
+
+    Raises:
+        BadFileError: It is missing or damaged.
+    """
     try:
         suite = parse_json(read_text(file, RESULTS))
         check_suite(suite)

@@ -14,13 +14,14 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from gilscope.toolkit.bounded_reading import MIB, RESULTS, parse_json, read_bytes, read_text
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError
+from gilscope.toolkit.bounded_reading import MIB, RESULTS, parse_json, read_bytes
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError
 from gilscope.toolkit.records import DamagedError, shown
 from gilscope.toolkit.store.checking import REMEDY, check_suite
 from gilscope.toolkit.store.header import (
     HEADER,
     PENDING,
+    cannot_save,
     lock_folder,
     parse_header,
     read_header,
@@ -28,7 +29,7 @@ from gilscope.toolkit.store.header import (
     replace_file,
     suite_path,
 )
-from gilscope.toolkit.store.reading import whole_runs
+from gilscope.toolkit.store.reading import read_suite, whole_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ class RoundReceiver:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = lock_folder(path)
         except OSError as error:
-            raise _cannot_save(path, error) from error
+            raise cannot_save(path, error) from error
         try:
             self._count = max((int(block.name) for block in self._pending()), default=-1) + 1
             self.merge()
@@ -153,7 +154,7 @@ class RoundReceiver:
                 os.fsync(file.fileno())
             part.rename(folder / f"{self._count:06d}")
         except OSError as error:
-            raise _cannot_save(self.path, error) from error
+            raise cannot_save(self.path, error) from error
         self._count += 1
         self.run = run
         if self._pace.has_time:
@@ -176,7 +177,8 @@ class RoundReceiver:
         try:
             for label in {label: None for block in blocks for label in block["suites"]}:
                 file = suite_path(self.path, label)
-                runs = _merged([_read_suite(file), *(_runs(block["suites"].get(label, {})) for block in blocks)])
+                received = [whole_runs(block["suites"].get(label, {})) for block in blocks]
+                runs = _merged([_read_suite(file), *map(_runs, received)])
                 replace_file(file, json.dumps(_document(runs), separators=(",", ":")))
             replace_file(self.path / HEADER, json.dumps(blocks[-1]["header"] | {"label": self._label}, indent=1))
             for merged in pending:
@@ -184,7 +186,7 @@ class RoundReceiver:
             (self.path / PENDING / _PART).unlink(missing_ok=True)   # left by a write for which the disk had no room
             (self.path / PENDING).rmdir()
         except OSError as error:
-            raise _cannot_save(self.path, error) from error
+            raise cannot_save(self.path, error) from error
 
     def _pending(self) -> list[Path]:
         return sorted(file for file in self.path.glob(f"{PENDING}/*") if file.name.isdecimal())
@@ -220,10 +222,10 @@ def merge_pending(path: Path) -> None:
 Runs = dict[str, dict[int, dict[str, Any]]]   # by benchmark and round: a pyperf run with its complete metadata
 
 
-def _runs(suite: Mapping[str, Any]) -> Runs:
-    """Return the runs of a suite, each with the metadata that it shares with others."""
+def _runs(whole: Iterable[tuple[str, dict[str, Any]]]) -> Runs:
+    """Return the runs that `whole_runs` yields of a suite, by benchmark and round."""
     runs: Runs = {}
-    for name, run in whole_runs(suite):
+    for name, run in whole:
         try:
             runs.setdefault(name, {})[int(run["metadata"][_ROUND])] = run
         except (KeyError, ValueError, TypeError) as error:
@@ -269,15 +271,9 @@ def _benchmark(name: str, rounds: Mapping[int, dict[str, Any]], common: Mapping[
 def _read_suite(file: Path) -> Runs:
     """Return the suite in `file`, empty if there is none."""
     try:
-        suite = parse_json(read_text(file, RESULTS))
-        check_suite(suite)
-        return _runs(suite)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise BadFileError(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise BadFileError(f"{file} is cut off or not a pyperf suite: {error}{REMEDY}") from error
+        return _runs(read_suite(file)) if file.exists() else {}
+    except DamagedError as error:
+        raise BadFileError(f"{file} is damaged: {error}{REMEDY}") from error
 
 
 def _packed(fields: Mapping[str, Any]) -> bytes:
@@ -300,12 +296,7 @@ def _unpacked(block: bytes, where: str) -> dict[str, Any]:
             raise DamagedError("it is no block of rounds")
         for suite in fields["suites"].values():
             check_suite(suite)
-            _runs(suite)
+            _runs(whole_runs(suite))
     except (ValueError, zlib.error) as error:
         raise BadFileError(f"{where} cannot be read: {error}") from error
     return fields
-
-
-def _cannot_save(path: Path, error: OSError) -> SaveError:
-    return SaveError(f"cannot save {path.resolve()}: {error.strerror}; everything saved before is intact: free disk "
-                     "space, then continue with --resume")
