@@ -225,10 +225,11 @@ def run_slice(given: argparse.Namespace) -> dict[str, int]:
             thread.join()
     counts: Counter[str] = sum((caller.counts for caller in callers), Counter())
     ran = Counter(mmap.mmap(fd, tasks)[:])
-    answered = counts["done"] + counts["failed"]
-    return {**counts, "ran": tasks - ran[0], "doubled": tasks - ran[0] - ran[1],
-            # An interrupt may hit submit() between its end and the list of Futures: such a task runs, and has none.
-            "lost": answered - ran[1] if not interrupts else max(answered - ran[1], 0)}
+    have_run = tasks - ran[0]
+    unlike = counts["done"] + counts["failed"] - have_run
+    # An interrupt may hit submit() between its end and the list of Futures: such a task runs, and has none.
+    lost = max(unlike, 0) if interrupts else abs(unlike)
+    return {**counts, "ran": have_run, "doubled": have_run - ran[1], "lost": lost}
 
 
 def build_name() -> str:
@@ -243,7 +244,7 @@ def read_slices(path: Path) -> list[dict[str, Any]]:
 
 
 def run_slices(given: argparse.Namespace) -> None:
-    """Run slices until enough tasks of this build have run; each one's end is in the file at once."""
+    """Run slices until enough tasks of this build have run, or one hangs or crashes; each one's end is in the file."""
     while sum(each["ran"] for each in read_slices(given.file) if each["build"] == build_name()) < given.tasks:
         seed = random.randrange(10**6)
         command = [sys.executable, "-m", __spec__.name, *sys.argv[1:], "--seed", str(seed)]
@@ -251,11 +252,13 @@ def run_slices(given: argparse.Namespace) -> None:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode == -signal.SIGINT:
             raise KeyboardInterrupt
-        found = json.loads(done.stdout) if done.returncode == 0 else {"ran": given.slice}
+        found = json.loads(done.stdout) if done.returncode == 0 else {"ran": 0}
         line = {"build": build_name(), "seed": seed, "seconds": round(time.monotonic() - began), **found,
                 "hung": int(done.returncode == HANGS), "crashed": int(done.returncode not in {0, HANGS})}
         with given.file.open("a") as file:
             file.write(json.dumps(line) + "\n")
+        if done.returncode:
+            break
 
 
 def print_sums(slices: list[dict[str, Any]]) -> bool:
