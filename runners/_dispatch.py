@@ -68,6 +68,9 @@ class Dispatcher:
 
     KeyboardInterrupt comes when a call of C code has ended, when one of Python code begins, and between two rounds of a
     loop: where a turn has begun, or tasks are neither pending nor on their way, there is none of these, or a handler.
+
+    Only the collector reads replies.  A caller that waits could do it, which spares one of three wake-ups (13 to 60 us
+    instead of 20 to 110), but nearly every KeyboardInterrupt that meets os.read() loses what was read.
     """
 
     def __init__(self, workers: int) -> None:
