@@ -52,8 +52,8 @@ def test_machine_with_room_is_not_worth_a_word(monkeypatch, seen):
 def test_starved_run_names_the_command_that_goes_on(changes, command):
     run = replace(RunMaker(rounds=5).run(("b",), label="x"), **changes)
     assert measuring._go_on_text(run, 5) == (
-        f"what there is: gilscope report x; to go on when they have ended: {command}; to wait until the cores are idle: "
-        f"{command} --wait-quiet")
+        f"what there is: gilscope report x; to go on when they have ended: {command}; to wait until the cores are "
+        f"idle: {command} --wait-quiet")
 
 
 def test_run_does_not_go_on_with_another_function(tmp_path):
