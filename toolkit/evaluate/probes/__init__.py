@@ -28,10 +28,10 @@ from gilscope.toolkit.evaluate.shared_sections import SHARED
 # The reasons of a verdict and the next steps have the order of their facts: the most urgent first.
 SECTIONS: tuple[Section, ...] = (
     *SHARED,
+    hammered.SECTION,   # a fault that was seen comes before the declaration that there is none
     Section(name="own extension modules", facts=own_extensions.facts),
     Section(name="packages", facts=packages.facts),
     Section(name="the GIL forced off", facts=forced.facts),
-    hammered.SECTION,
     Section(name="races", facts=races.facts),
     Section(name="code that nothing watches", facts=unwatched.facts),
     Section(name="tests at once", facts=tests_at_once.facts),
