@@ -52,10 +52,11 @@ def answer_document(found: Evaluation) -> Document:
 
 
 def _why_in_short(found: Evaluation) -> Iterator[str]:
-    """Yield the verdict on each build without a GIL with its first reasons, and that on the others."""
-    yield from _merged((each.target, f"{each.word}: {'; '.join(each.reasons[:MOST_REASONS])}")
-                       for each in found.conclusions if each.target in found.labels)
-    yield from _merged((each.target, each.word) for each in found.conclusions if each.target not in found.labels)
+    """Yield the verdict on each build without a GIL with its first reasons, and on the others with the first one."""
+    said = {each.target: [each.word, *each.reasons[:MOST_REASONS if each.target in found.labels else 1]]
+            for each in found.conclusions}
+    yield from _merged((target, ": ".join(filter(None, (word, "; ".join(reasons)))))
+                       for target, (word, *reasons) in said.items())
 
 
 def document(found: Evaluation) -> Document:
