@@ -143,14 +143,15 @@ class Dispatcher:
     def _has_room(self) -> bool:
         """Return True if a frame may go: beyond the base window only a full one."""
         flying = len(self._frames)
-        return flying < self._base or (flying < self._limit and self._waiting() >= self._full)
-
-    def _waiting(self) -> int:
+        if flying < self._base:
+            return True
+        if flying >= self._limit:
+            return False
         try:
             first = self.pending[0]
         except IndexError:
-            return 0
-        return first.count() if isinstance(first, Span) else len(self.pending)
+            return False
+        return (first.count() if isinstance(first, Span) else len(self.pending)) >= self._full
 
     def _drop(self, entry: Task | Span) -> None:
         tasks = entry if isinstance(entry, Span) else Tasks(entry[1], [entry])

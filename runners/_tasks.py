@@ -43,8 +43,8 @@ class TaskFuture(Future[Any]):
     Two pairs may meet: `start` and `cancel`, and `settle` and whoever waits.  Who is first in the dictionary wins.
     """
 
-    _result = None
-    _exception = None
+    _result: Any = None
+    _exception: BaseException | None = None
     __init__ = object.__init__   # what Future's makes is made on first use
 
     @property
@@ -84,14 +84,16 @@ class TaskFuture(Future[Any]):
 
     def settle(self, result: Any) -> None:
         """Set the outcome, and tell whoever waits."""
-        error = rebuild_exception(*result.parts) if type(result) is _worker.Failed else None
-        self._result, self._exception = None if error else result, error
+        if type(result) is _worker.Failed:
+            self._exception = rebuild_exception(*result.parts)
+        else:
+            self._result = result
         if self.__dict__.setdefault("_condition", SETTLED) is SETTLED:
             return
-        if error is None:
+        if self._exception is None:
             self.set_result(result)
         else:
-            self.set_exception(error)
+            self.set_exception(self._exception)
 
 
 class Batch:

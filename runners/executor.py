@@ -114,11 +114,12 @@ class SubinterpreterExecutor(Executor):
         dispatcher = self._dispatcher
         if dispatcher.closing or dispatcher.stopped:
             self._refuse()
-        future = TaskFuture()
+        future: TaskFuture = TaskFuture()
+        function: Callable[..., Any] = fn
         if kwargs or type(fn) not in NAMED:
-            fn, args = cast("Any", _worker.call), (fn, args, kwargs)
-        dispatcher.add((future, self._keys.get(fn) or self._key(fn), args))
-        return cast("Future[R]", future)
+            function, args = _worker.call, (fn, args, kwargs)
+        dispatcher.add((future, self._keys.get(function) or self._key(function), args))
+        return future
 
     def _key(self, fn: Callable[..., Any]) -> bytes:
         """Return the pickle of a function: its name.
