@@ -18,7 +18,7 @@ from gilscope.toolkit.report.hosts.agreement import measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.sessions import scope_of_runs, scope_text, session_rounds, spans_text
+from gilscope.toolkit.report.sessions import scope_of_hosts, scope_text, session_rounds
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs, unjudged
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
@@ -224,16 +224,17 @@ def test_scope_of_three_sessions_says_how_close_together_they_are(starts, text):
                      for each, start in zip(run.sessions, starts, strict=True))
     run = dataclasses.replace(run, started=sessions[0].started, later_sessions=sessions[1:])
     assert scope_text(run) == f"over 3 sessions begun within {text}"
-    assert scope_of_runs([run, run]) == f"over 3 sessions each, begun within {text}"
+    assert scope_of_hosts([run, run]) == f"each host over 3 sessions begun within {text}"
 
 
 @pytest.mark.parametrize(("sessions", "scope"), [
-    ((1, 1), "in one session each"), ((1, 3), "in 1 to 3 sessions each"), ((2, 3), "in 2 to 3 sessions each"),
-    ((2, 2), "in 2 sessions each"), ((1,), "in one session"),
+    ((1,), "in this session"), ((1, 1), "each host in this session"),
+    ((1, 2, 1), "each host in this session or in these 2 sessions"),
+    ((2, 3), "each host in these 2 sessions or over 3 sessions begun within 4 hours"),
 ])
-def test_scope_of_several_runs_has_the_fewest_and_the_most_sessions(sessions, scope):
+def test_scope_of_several_runs_has_that_of_each(sessions, scope):
     runs = [make(count) for count in sessions]
-    assert scope_of_runs(runs) == scope
+    assert scope_of_hosts(runs) == scope
     if len(runs) > 1:
         hosts = [measured_host(f"host-{place}", run) for place, run in enumerate(runs)]
         assert f", {scope}" in terminal.render(hosts_document("both", hosts))
@@ -242,8 +243,10 @@ def test_scope_of_several_runs_has_the_fewest_and_the_most_sessions(sessions, sc
 
 
 def test_sessions_of_several_days_are_so_many_days_apart():
-    assert spans_text([3 * 86400 - 60]) == "3 days"
-    assert spans_text([150, 4 * 3600]) == "3 minutes to 4 hours"
+    run = make(3)
+    later = tuple(dataclasses.replace(each, started="2026-11-23T23:59:00+00:00") for each in run.later_sessions)
+    assert scope_text(dataclasses.replace(run, started="2026-11-21T00:00:00+00:00", later_sessions=later)) == (
+        "over 3 sessions begun within 3 days")
 
 
 @pytest.mark.parametrize(("sessions", "rounds", "text"), [

@@ -28,7 +28,7 @@ from gilscope.toolkit.site.pages.run import run_title
 from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
 from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
-from gilscope.toolkit.stats.verdict import Comparison, SpeedVerdict
+from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_run
 from tests.scale.answers import make_answer, slower_investigation
 from tests.site.made import KINDS, Tags, rendered
@@ -206,68 +206,18 @@ def test_run_is_titled_by_what_it_measured(runs, names, title):
     assert run_title(run) == title
 
 
-def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
+def test_first_page_names_the_ratios_whose_verdicts_differ_between_runs(runs):
     first, second = runs
-    agreeing, differing = (home_values(each, KINDS, 0, follow(each))
+    agreeing, differing = (home_values(each, KINDS, 0, follow(each))["hosts"][0]
                            for each in (runs, [first, changed(second, turned)]))
-    shared = sum(len(each.results) > 1 and not each.of_builds for each in follow(runs))
-    assert shared > 10
-    said = [each["hosts"][0]["repeated"][0]["text"] for each in (agreeing, differing)]
-    assert all(each.startswith(f"{shared} speed-ups were measured by several runs: ") for each in said)
-    assert "different verdicts" not in said[0]
-    more = {*differing["hosts"][0]["repeated"][0]["differing"]} - {*agreeing["hosts"][0]["repeated"][0]["differing"]}
-    assert "primes: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
-    text = " ".join(Tags(rendered("home.html", beside(differing))).text.split())
-    said = (rf"{shared} speed-ups were measured by several runs: (\d+ ha(s|ve) the same verdict in all(,| and) )?"
-            r"\d+ ha(s|ve) different verdicts.*; the 95 % intervals of \d+ do not overlap\.")
-    assert re.search(said, text)
-    assert "slower in run2; faster in run1" in text
-
-
-def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agree(runs):
-    def shifted(result):
-        """Make every ratio that is clear twice as large: its verdict is the same."""
-        seen = result.speedup
-        if seen is None or seen.verdict() != SpeedVerdict.FASTER:
-            return result
-        return dataclasses.replace(result, speedup=dataclasses.replace(
-            seen, ratio=2 * seen.ratio, lo=2 * seen.lo, hi=2 * seen.hi))
-
-    first, second = runs
-    faster = changed(second, shifted)
-    same, moved = (home_values(each, KINDS, 0, follow(each))["hosts"][0]["repeated"][0]
-                   for each in ([first, dataclasses.replace(first, planned=second.planned)], [first, faster]))
-    assert "do not overlap" not in same["text"]
-    assert int(re.search(r"; the 95 % intervals of (\d+) do not overlap\.", moved["text"])[1]) > 5
-
-
-def test_first_page_does_not_call_it_agreement_that_no_run_can_tell(runs):
-    def unsure(result):
-        """Make every ratio undecided."""
-        seen = result.speedup
-        return result if seen is None else dataclasses.replace(result, speedup=dataclasses.replace(
-            seen, ratio=1.0, lo=0.5, hi=2.0, verdict_interval=None))
-
-    first, second = runs
-    for known, said in (([changed(each, unsure) for each in runs], "have no verdict in any."),
-                        ([changed(first, unsure), second], "have a verdict in some and none in others")):
-        text = home_values(known, KINDS, 0, follow(known))[
-            "hosts"][0]["repeated"][0]["text"]
-        assert said in text
-        assert "the same verdict" not in text
-
-
-def test_first_page_says_of_ratios_of_builds_too_whether_runs_agree(runs):
-    values = home_values(runs, KINDS, 0, follow(runs))
-    speedups, of_builds = values["hosts"][0]["repeated"]
-    costs = [each for each in follow(runs) if each.of_builds and len(each.results) > 1]
-    assert costs
-    assert of_builds["text"].startswith(f"{len(costs)} ratio")
-    assert {each.partition(", CPU time of one worker: ")[1] for each in of_builds["differing"]} <= {
-        ", CPU time of one worker: "}
-    assert not any("CPU time of one worker" in each for each in speedups["differing"])
+    shared = sum(len(each.results) > 1 for each in follow(runs))
+    assert agreeing["repeated"] == differing["repeated"] == shared > 10
+    assert "primes: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in (
+        {*differing["differing"]} - {*agreeing["differing"]})
+    values = home_values([first, changed(second, turned)], KINDS, 0, follow([first, changed(second, turned)]))
     text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
-    assert of_builds["text"] in text
+    assert re.search(rf"Several runs measured {shared} of the ratios, \d+ of them with different verdicts:", text)
+    assert "slower in run2; faster in run1" in text
 
 
 def test_first_page_names_every_model_to_use(runs):

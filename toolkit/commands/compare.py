@@ -32,7 +32,7 @@ from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.tables import unknown_text
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
-from gilscope.toolkit.report.sessions import scope_of_runs, scope_text
+from gilscope.toolkit.report.sessions import scope_of_hosts, scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -296,7 +296,7 @@ def _over_hosts(fleet: HostRuns, args: argparse.Namespace) -> int:
     ratios = hosts_contrasts(by, args.margin)
     judged = None if args.fail_on is None else gate(_with_hosts(by), args.fail_on)
     sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
-    scope = scope_of_runs(seen.runs)
+    scope = scope_of_hosts(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
         f"{fleet.label}: {sample} against {baseline}", ratios, names, **sides, notes=notes, remarks=remarks,

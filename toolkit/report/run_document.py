@@ -22,10 +22,10 @@ from gilscope.toolkit.report.document import (
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections
-from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines
+from gilscope.toolkit.report.sessions import MERGED, scope_text, session_lines
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
-from gilscope.toolkit.units import counted, format_bytes, list_text
+from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +87,8 @@ def about(run: Run) -> Lines:
 def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _ENDINGS.get(run.stopped, f"ended by: {run.stopped}")
-    yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}; {_seed_text(run)}"
+    seed = "" if MERGED in run.options else f"; seed {run.seed}"   # each host has its own
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}{seed}"
     yield from session_lines(run)
     if stopping := stopping_text(run):
         yield stopping
@@ -101,14 +102,6 @@ def _cut_text(run: Run) -> str:
     cells = sum(not cell.twin for cell in run.cells)
     last = "the last one " if run.rounds_done > 1 else ""
     return f" ({last}incomplete: {cut} of {counted(cells, 'cell')} not measured)"
-
-
-def _seed_text(run: Run) -> str:
-    """Return the seed of the order of a run's cells; of hosts of one machine those of all hosts."""
-    seeds = run.options.get(SEEDS)
-    if not seeds:
-        return f"seed {run.seed}"
-    return f"seeds {list_text(f'{seed} ({host})' for host, seed in seeds.items())}"
 
 
 def _workload(table: WorkloadTable) -> list[Section]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import range_text
+from gilscope.toolkit.report.wording import or_text
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, list_text
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
 
 MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
-SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))   # seconds
 
 
@@ -31,20 +30,13 @@ def scope_text(run: Run) -> str:
     """Return the scope of a run's numbers: "in this session", "over 3 sessions begun within 4 hours"."""
     sessions = len(session_rounds(run))
     if sessions >= FEWEST:
-        return f"over {sessions} sessions begun within {spans_text([session_span(run)])}"
+        return f"over {sessions} sessions begun within {_span_text(session_span(run))}"
     return f"in these {sessions} sessions" if sessions > 1 else "in this session"
 
 
-def scope_of_runs(runs: Collection[Run]) -> str:
-    """Return the scope of several runs: "in 1 to 3 sessions each", "over 3 sessions each, begun within 2 days"."""
-    counts = [max(len(session_rounds(run)), 1) for run in runs]
-    each = " each" if len(counts) > 1 else ""
-    if min(counts) >= FEWEST:
-        spans = spans_text([session_span(run) for run in runs])
-        return f"over {range_text(counts, str)} sessions{each}, begun within {spans}"
-    if max(counts) == 1:
-        return f"in one session{each}"
-    return f"in {range_text(counts, str)} sessions{each}"
+def scope_of_hosts(runs: Collection[Run]) -> str:
+    """Return the scope of the runs of hosts: "each host in this session or over 3 sessions begun within 4 hours"."""
+    return ("each host " if len(runs) > 1 else "") + or_text(dict.fromkeys(map(scope_text, runs)))
 
 
 def session_span(run: Run) -> float:
@@ -57,12 +49,8 @@ def session_span(run: Run) -> float:
     return starts[-1] - starts[0] if starts else 0.0
 
 
-def spans_text(spans: Collection[float]) -> str:
-    """Return times in the largest unit of which there are two, rounded up: "5 hours", "3 minutes to 2 days"."""
-    return range_text(spans, _span_text)
-
-
 def _span_text(seconds: float) -> str:
+    """Return a time in the largest unit of which there are two, rounded up: "5 hours"."""
     unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
     return counted(max(ceil(seconds / unit), 1), name)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
-from gilscope.toolkit.report.sessions import MERGED, SEEDS
+from gilscope.toolkit.report.sessions import MERGED
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
@@ -49,9 +49,8 @@ def order_text(run: Run) -> str:
     """Return the sentence above the command that repeats a run: which cells it measures, in which order."""
     if MERGED not in run.options:
         return f"The same cells in the same order, with seed {run.seed}"
-    seeds = list_text(f"{host} with seed {seed}" for host, seed in run.options[SEEDS].items())
-    return (f"The same cells in as many rounds, on {run.options[MERGED]} hosts on one machine. Each host measures in a "
-            f"random order of its own, here {seeds}; the option `--seed` gives all hosts one order")
+    return (f"The same cells in as many rounds, on {run.options[MERGED]} hosts on one machine, each in a random order "
+            "of its own")
 
 
 def build_flags(run: Run) -> list[str]:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from gilscope.toolkit.report import markdown, terminal
-from gilscope.toolkit.report.document import Banner, Lines, Table
+from gilscope.toolkit.report.document import Banner, Table
 from gilscope.toolkit.report.hosts.agreement import (
     ABSENT,
     AbsentRatio,
@@ -21,6 +21,7 @@ from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE, agreement_text, names_text
 from gilscope.toolkit.report.provenance import WITHOUT_PGO
 from gilscope.toolkit.report.table import build_tables, compare_builds
+from gilscope.toolkit.report.wording import entry_text
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_build
 from tests.report.hosts.made_up import HOSTS, STATES, across, cell, contrast, host_run
@@ -223,18 +224,28 @@ def test_host_whose_values_are_gone_is_said(hosts):
     assert said == "host-1: finished, and the values are gone or cannot be read"
 
 
-@pytest.mark.parametrize(("rounds", "rest"), [
-    (8, "."), (1, "; host-1 and host-2 cannot tell for some models.")])
-def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
+@pytest.mark.parametrize(("rounds", "shown"), [(8, "none"), (1, "?")])
+def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, shown):
     hosts = []
     for seed in (1, 2):
         maker = RunMaker(rounds=rounds, seed=seed)
         maker.measure(cell("serial", 1, "3.14"), 1.0)
         maker.measure(cell("threads", 2, "3.14"), 1.0)
         hosts.append(measured_host(f"host-{seed}", maker.run(("3.14",))))
-    (said,) = [section.items for section in hosts_document("two", hosts).sections if isinstance(section, Lines)
-               and section.title == "In short"]
-    assert said[0] == f"primes on 3.14: no model is significantly faster than serial on any host{rest}"
+    table = next(section for section in hosts_document("two", hosts).sections
+                 if isinstance(section, Table) and section.title.startswith("Speed-up"))
+    assert [[entry_text(entry) for entry in row[-2:]] for row in table.rows] == [[shown, shown]]
+
+
+def test_a_star_is_at_the_fastest_of_each_host(hosts):
+    table = next(section for section in hosts_document("night", hosts).sections
+                 if isinstance(section, Table) and section.title.startswith("Speed-up"))
+    best = {entry_text(row[2]): [entry_text(each).endswith("*") for each in row[4:]]
+            for row in table.rows if entry_text(row[1]) == "3.14"}
+    for host, place in zip(hosts, range(len(hosts)), strict=True):
+        (advice,) = (each for each in host.tables[0].advice if each.build == "3.14")
+        assert {name for name, stars in best.items() if stars[place]} == {
+            option.cell.runner for option in advice.options}
 
 
 def test_one_host_shows_nothing_about_others(hosts):

@@ -79,6 +79,7 @@ class HostsRatio:
     lacking: Mapping[str, AbsentRatio]    # why the other hosts have none, by host
     notes: Mapping[str, tuple[Note, ...]]   # footnotes of the ratio, by host
     agreement: Agreement
+    best: frozenset[str]                    # hosts on which no measured model is significantly faster than this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class _OnHost:
     comparison: Comparison | None
     absent: AbsentRatio
     notes: tuple[Note, ...]
+    best: bool = False
 
 
 def measured_host(name: str, run: Run, merged: tuple[str, ...] = ()) -> MeasuredHost:
@@ -107,13 +109,15 @@ def hosts_speedups(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
     for host in hosts:
         for table in host.tables:
             results = [result for row in table.rows for result in row.results]
+            best = {cell for advice in table.advice if advice.faster for cell in advice.best}
             of_baselines = {result.cell.build: result.process_notes for result in results if result.is_baseline}
             for result in filter(table.compares, results):
                 groups.setdefault((group_of(result.cell), result.cell.build), len(groups))
                 why = result.why_no_ratio
                 found.setdefault(result.cell, {})[host.name] = _OnHost(
                     result.speedup, AbsentRatio(reason=why, short=why),
-                    (*result.footnotes, *_of_baseline(of_baselines.get(result.cell.build, ()))))
+                    (*result.footnotes, *_of_baseline(of_baselines.get(result.cell.build, ()))),
+                    best=result.cell in best)
     models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
     cells = sorted(found, key=lambda cell: (groups[group_of(cell), cell.build], models[cell.runner], cell.workers))
     return tuple(_together(cell, found[cell], [host.name for host in hosts]) for cell in cells)
@@ -151,7 +155,8 @@ def _together(
     return HostsRatio(
         sample=sample, contrast=contrast, by=by,
         lacking={host: found[host].absent if host in found else ABSENT for host in hosts if host not in by},
-        notes={host: found[host].notes for host in by if found[host].notes}, agreement=agreement(_verdicts(by, margin)))
+        notes={host: found[host].notes for host in by if found[host].notes}, agreement=agreement(_verdicts(by, margin)),
+        best=frozenset(host for host, each in found.items() if each.best))
 
 
 def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, SpeedVerdict]:

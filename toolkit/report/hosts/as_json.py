@@ -9,7 +9,7 @@ from gilscope.toolkit.report.as_json import cell_values, compare_values, compari
 from gilscope.toolkit.report.hosts.agreement import hosts_speedups
 from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document, stopping_lines
 from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
-from gilscope.toolkit.report.sessions import scope_of_runs
+from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
     """Return the report of what several hosts measured; the arguments are those of `hosts_document`."""
     values: dict[str, Any] = finite({
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
-        "scope": scope_of_runs([each.run for each in hosts]),
+        "scope": scope_of_hosts([each.run for each in hosts]),
         "notes": [*(banner.text for banner in warnings(hosts, states)), *stopping_lines(hosts)],
         "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),

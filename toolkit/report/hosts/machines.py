@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.model import Measurement, Note
 from gilscope.toolkit.report.hosts.wording import names_text
-from gilscope.toolkit.report.sessions import MERGED, SEEDS
+from gilscope.toolkit.report.sessions import MERGED
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def merge_runs(machine: MachineHosts, runs: Sequence[tuple[str, Run]]) -> Run:
         rounds_done=sum(run.rounds_done for _, run in alike),
         looks=max(run.looks for _, run in alike), notes=(_note(alike, others), *_notes(alike)),
         cells=tuple(dict.fromkeys(cell for _, run in alike for cell in run.cells)),
-        options=first.options | {MERGED: len(alike), SEEDS: {name: run.seed for name, run in alike}})
+        options=first.options | {MERGED: len(alike)})
     return _with_rounds(merged, [run for _, run in alike])
 
 

@@ -63,7 +63,8 @@ def _marks_of_all(ratio: HostsRatio, notes: Footnotes) -> tuple[int, ...]:
 def _on(ratio: HostsRatio, host: str, notes: Footnotes) -> Entry:
     if host not in ratio.by:
         return Entry(ratio.lacking[host].short)
-    return Entry(GainValue(ratio.by[host]), notes.marks(note.text for note in ratio.notes.get(host, ())))
+    gain = GainValue(ratio.by[host], best=host in ratio.best)
+    return Entry(gain, notes.marks(note.text for note in ratio.notes.get(host, ())))
 
 
 def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Table:

@@ -19,6 +19,7 @@ NAMED = 4   # hosts by name; of more their number, with the first ones
 
 PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
                "machine.")
+BEST = "*: the fastest on that host or not told apart from it."
 EACH = (f"±: 95 % interval where wider than {SHOWN_SPREAD * 100:g} %; none: a gain above {MARGIN * 100:g} % is "
         "excluded; ?: no verdict, the range that is not excluded.")
 
@@ -42,9 +43,10 @@ def cautions_of_all(by_name: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
 
 
 def holds_text(ratio: HostsRatio) -> str:
-    """Return "faster on 3 of 4; same on host-3; starved on host-5"."""
+    """Return "faster on 3 of 4 (* on 2); same on host-3; starved on host-5"."""
     agreement = ratio.agreement
-    parts = [f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}"] if ratio.by else []
+    stars = f" (* on {len(ratio.best)})" if ratio.best else ""
+    parts = [f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}{stars}"] if ratio.by else []
     parts += [f"{len(hosts)} cannot tell" if word == SpeedVerdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
               for word, hosts in agreement.others.items()]
     reasons: dict[str, list[str]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,7 @@ from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, run_names, sorted_by_kind
 from gilscope.toolkit.site.pages.run import run_title
 from gilscope.toolkit.site.style import legend, shapes
-from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, format_bytes, inflect, list_text
+from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +51,8 @@ def home_values(
     runs = [each for each in known if not each.is_experiment]
     names = run_names(runs)
     hosts = [_host(name, found, kinds) | {
-        "repeated": list(_repeated([each for each in series if each.host == name], names))}
+        "repeated": sum(each.host == name and len(each.results) > 1 for each in series),
+        "differing": list(_differing([each for each in series if each.host == name], names))}
         for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
@@ -89,44 +88,14 @@ def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
 
 
-def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield how several runs of a machine agree on the speed-ups, and on the ratios of builds, that they share.
+def _differing(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ratios of a machine that several runs measured and whose verdicts are not the same.
 
     Args:
         series: Those of the machine.
         names: The name of each run by its id.
     """
-    several = [each for each in series if len(each.results) > 1]
-    for of_builds, words in ((False, ("speed-up", "speed-ups")), (True, ("ratio of builds", "ratios of builds"))):
-        if found := [each for each in several if each.of_builds is of_builds]:
-            count = f"{counted(len(found), *words)} {inflect(len(found), 'was', 'were')}"
-            yield {"text": f"{count} measured by several runs: {_agreement_text(found)}.",
-                   "differing": [*_differing(found, names)]}
-
-
-def _agreement_text(several: Sequence[HistorySeries]) -> str:
-    """Return how many ratios have which verdicts in all runs; that none of them can tell is no agreement."""
-    kinds: Counter[str] = Counter()
-    for each in several:
-        words = {result.ratio.verdict() for result in each.results}
-        decided = words - {SpeedVerdict.CANNOT_TELL}
-        if len(decided) > 1:
-            kinds["different verdicts"] += 1
-        elif not decided:
-            kinds["no verdict in any"] += 1
-        else:
-            kinds["a verdict in some and none in others" if decided < words else "the same verdict in all"] += 1
-    order = ("the same verdict in all", "different verdicts", "a verdict in some and none in others",
-             "no verdict in any")
-    parts = [f"{kinds[kind]} {inflect(kinds[kind], 'has', 'have')} {kind}" for kind in order if kinds[kind]]
-    apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
-                for each in several)
-    return list_text(parts) + (f"; the 95 % intervals of {apart} do not overlap" if apart else "")
-
-
-def _differing(several: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the ratios whose verdicts in several runs are not the same."""
-    for each in several:
+    for each in series:
         words: dict[str, list[str]] = {}
         for result in reversed(each.results):
             words.setdefault(result.ratio.verdict(), []).append(names[result.loaded.id])
