@@ -10,7 +10,6 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.fleet import reports
-from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
 from gilscope.toolkit.store.header import PENDING
 from gilscope.toolkit.store.transfer_rounds import cut_block
@@ -276,20 +275,6 @@ def test_gate_names_the_host_of_each_cell(fleet, capsys):
     assert code == 1
     for host in ("host-1", "host-2", "host-3", "host-4"):
         assert f"slower by more than 3 %: primes/runner=serial/workers=1/phase=steady on 3.14t of {host}\n" in err
-
-
-def test_comparison_says_that_hosts_may_be_one_machine_if_their_run_does_not_know(fleet, capsys):
-    path, asked = fleet(), ("compare", "night", "--builds", "3.14,3.14t")
-    assert "different machines" not in " ".join(ran(capsys, *asked)[1].split())
-    for header in path.glob("*/run.json"):   # as a published run of an earlier version
-        values = json.loads(header.read_text())
-        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": ""}}))
-    out = " ".join(ran(capsys, *asked)[1].split())
-    assert "WARNING: whether host-1 and host-2 are different machines is not known" in out
-    assert out.endswith(PERHAPS_ONE)
-    values = json.loads(ran(capsys, *asked, "--json", "-")[1])
-    assert PERHAPS_ONE in values["in_short"]
-    assert "perhaps of fewer machines" in ran(capsys, "report", "night")[1]   # the same rule in a report
 
 
 @pytest.mark.parametrize(("asked", "said"), [

@@ -30,13 +30,12 @@ from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
-from gilscope.toolkit.report.hosts.tables import unknown_text
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_of_hosts, scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
-from gilscope.toolkit.store import Store, find_label, load_run, unknown_machines
+from gilscope.toolkit.store import Store, find_label, load_run
 from gilscope.toolkit.store.shared_values import refuse_shared_values
 from gilscope.toolkit.units import inflect
 
@@ -289,9 +288,7 @@ def _over_hosts(fleet: HostRuns, args: argparse.Namespace) -> int:
     baseline, sample = args.builds or args.models
     by = {machine.name: seen.add(machine, _within(run_, args), run_) for machine, run_ in fleet.runs()}
     names = [each.name for each in fleet.machines]
-    unknown = unknown_machines({each.name: each.hosts for each in fleet.machines}, fleet.marks)
-    notes = [Note(text=unknown_text(unknown, names))] if unknown else []
-    notes += [Note(text=text) for text in cautions_of_all(seen.notes.items())]
+    notes = [Note(text=text) for text in cautions_of_all(seen.notes.items())]
     remarks = cautions_of_all(seen.remarks.items())
     ratios = hosts_contrasts(by, args.margin)
     judged = None if args.fail_on is None else gate(_with_hosts(by), args.fail_on)
@@ -299,11 +296,10 @@ def _over_hosts(fleet: HostRuns, args: argparse.Namespace) -> int:
     scope = scope_of_hosts(seen.runs)
     output = ReportOutput(args)
     output.show(with_scope(hosts_comparison(
-        f"{fleet.label}: {sample} against {baseline}", ratios, names, **sides, notes=notes, remarks=remarks,
-        doubtful=bool(unknown)), scope))
+        f"{fleet.label}: {sample} against {baseline}", ratios, names, **sides, notes=notes, remarks=remarks), scope))
     output.finish(lambda: hosts_compare_values(
         by, **sides, margin=args.margin, gate=judged, scope=scope,
-        sentences=hosts_in_short(ratios, doubtful=bool(unknown)),
+        sentences=hosts_in_short(ratios),
         notes=(*notes, *(Note(text=text) for text in remarks))))
     return _judged(judged) or fleet.failed
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.report.comparison import not_compared
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Section, summary_lines
 from gilscope.toolkit.report.hosts.tables import side_by_side
-from gilscope.toolkit.report.hosts.wording import EACH, PERHAPS_ONE, agreement_text, names_text
+from gilscope.toolkit.report.hosts.wording import EACH, agreement_text, names_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Contrast
 
 
-def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
+def hosts_comparison(
     title: str, ratios: Sequence[HostsRatio], hosts: Sequence[str], *, baseline: str, sample: str,
-    notes: Sequence[Note] = (), remarks: Sequence[str] = (), doubtful: bool = False,
+    notes: Sequence[Note] = (), remarks: Sequence[str] = (),
 ) -> Document:
     """Return the report of cells compared with each other on each host.
 
@@ -32,7 +32,6 @@ def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
         sample: The other side of the ratios, in words.
         notes: Warnings above the tables.
         remarks: Notes below the tables.
-        doubtful: It is not known that the hosts are different machines.
     """
     legend = f"Ratio: how many times as fast {sample} is as {baseline}: 0.80x takes 1.25 times as long."
     sections: list[Section] = [
@@ -44,7 +43,7 @@ def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
     if missing := [*_missing(ratios)]:
         every = [each.contrast for each in ratios if each.contrast is not None]
         sections.append(Lines("Not compared", not_compared(missing, every)))
-    return Document((*sections, summary_lines(hosts_in_short(ratios, doubtful=doubtful))))
+    return Document((*sections, summary_lines(hosts_in_short(ratios))))
 
 
 def _missing(ratios: Sequence[HostsRatio]) -> Iterator[Contrast]:
@@ -59,8 +58,8 @@ def _missing(ratios: Sequence[HostsRatio]) -> Iterator[Contrast]:
                 yield replace(each.contrast, comparison=None, reason=f"{on}{why}")
 
 
-def hosts_in_short(ratios: Sequence[HostsRatio], *, doubtful: bool = False) -> list[str]:
-    """Return whether the hosts agree; `doubtful`: it is not known that they are different machines."""
+def hosts_in_short(ratios: Sequence[HostsRatio]) -> list[str]:
+    """Return whether the hosts agree."""
     if not any(each.by for each in ratios):
         return ["No cell could be compared on any host."]
-    return [agreement_text(ratios, "cell"), *([PERHAPS_ONE] if doubtful else [])]
+    return [agreement_text(ratios, "cell")]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Document, Heading, Lines, Section, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_speedups
-from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, side_by_side, unknown_hosts, warnings
-from gilscope.toolkit.report.hosts.wording import BEST, EACH, PERHAPS_ONE, agreement_text, cautions_of_all
+from gilscope.toolkit.report.hosts.tables import hosts_table, side_by_side, warnings
+from gilscope.toolkit.report.hosts.wording import BEST, EACH, agreement_text, cautions_of_all
 from gilscope.toolkit.report.sessions import scope_of_hosts
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +34,7 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if compared := [each for each in contrasts if each.by]:
         title = "How many times faster the first build is, by the CPU time of one worker"
         sections.append(side_by_side(title, compared, names))
-    sections.append(summary_lines((
-        agreement_text(speedups, "speed-up"), *([PERHAPS_ONE] if unknown_hosts(hosts, states) else []))))
+    sections.append(summary_lines((agreement_text(speedups, "speed-up"),)))
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
@@ -51,7 +51,7 @@ def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
 def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:
     started = sorted(host.run.started for host in hosts)
     when = started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}"
-    about = Lines("", (f"{count_text(hosts, states)}, started {when}; each measured in rounds of its own",
+    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",
                        *stopping_lines(hosts)))
     return [Heading(f"gilscope {label}", 1), about, *warnings(hosts, states), hosts_table(hosts, states)]
 

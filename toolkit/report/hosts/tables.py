@@ -11,7 +11,7 @@ from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, T
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text
 from gilscope.toolkit.store import marks_of_hosts, unknown_machines
-from gilscope.toolkit.units import counted, format_bytes
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,13 +135,6 @@ def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:
     unnamed = "no run names" if len(unknown) == len(names) else f"{names_text(unknown)} does not name"
     return (f"whether {names_text(names)} are different machines is not known, since {unnamed} its host (published "
             "runs do not): two runs of one machine show nothing about other machines")
-
-
-def count_text(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> str:
-    """Return the number of hosts; of runs if it is not known that each is of another machine."""
-    if unknown_hosts(hosts, states):
-        return f"{counted(len(hosts), 'run')}, perhaps of fewer machines"
-    return counted(len(hosts), "host")
 
 
 def _work_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:

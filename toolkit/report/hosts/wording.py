@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NAMED = 4   # hosts by name; of more their number, with the first ones
 
-PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
-               "machine.")
 BEST = "*: the fastest on that host or not told apart from it."
 EACH = (f"±: 95 % interval where wider than {SHOWN_SPREAD * 100:g} %; none: a gain above {MARGIN * 100:g} % is "
         "excluded; ?: no verdict, the range that is not excluded.")
