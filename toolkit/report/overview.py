@@ -43,12 +43,10 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
         sections += [table, Lines("", tuple(_legend(table, steady)))]
     if remarks := tuple(_baseline_remarks(tables)):
         sections.append(Lines("Note", remarks))
-    if failed := list(failures(tables)):
-        more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
-        sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
-    if skipped := list(_work_skips(tables)):
-        more = [f"and {len(skipped) - FAILURES} more"] if len(skipped) > FAILURES else []
-        sections.append(Lines("Skipped", (*skipped[:FAILURES], *more)))
+    for title, found in (("Failed", [*failures(tables)]), ("Skipped", [*_work_skips(tables)])):
+        more = [f"and {len(found) - FAILURES} more"] if len(found) > FAILURES else []
+        if found:
+            sections.append(Lines(title, (*found[:FAILURES], *more)))
     if tables:
         sections.append(summary_lines((*advice_lines(tables), *closing_lines(tables, run))))
     return sections
