@@ -24,14 +24,10 @@ from gilscope.toolkit.evaluate.packages.evidence import (
 )
 from gilscope.toolkit.evaluate.packages.imports import (
     LIMIT,
-    ImportOutcome,
-    ImportRequest,
     all_at_once,
-    import_each,
-    import_run,
-    interpreter_runs,
     read_extensions,
 )
+from gilscope.toolkit.evaluate.packages.inspect import ImportOutcome, Inspector
 from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package, owns
 from gilscope.toolkit.evaluate.packages.scratch import (
     EnvironmentRequest,
@@ -46,16 +42,12 @@ from gilscope.toolkit.model import Build  # noqa: TC001 - the cache reads the hi
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep
     from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 
-# The modules that packages import most, for a control run after a crash that left no list.
-USUAL_STDLIB = ("asyncio", "collections", "ctypes", "datetime", "decimal", "hashlib", "json", "logging", "pickle",
-                "random", "re", "socket", "ssl", "struct", "subprocess", "tempfile", "threading", "typing", "zlib")
 NOT_INSTALLED = InstallProblem("it was not installed")   # the installer did not say why
-NOT_A_CONTROL = {"antigravity", "idlelib", "this", "turtledemo", "__main__"}   # importing these has side effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +163,8 @@ def diagnose(
         if counterpart and there and counterpart.label not in reference_runs:
             worth = _worth(there, None, requested)
             say(f"{counterpart.label}: import {counted(len(worth), 'package')}, to compare with")
-            reference_runs[counterpart.label] = import_each(there, worth, {}, limit=options.limit)
+            reference_runs[counterpart.label] = _import_each(
+                _inspector(counterpart, there, options), there, worth, {})
         known = reference_runs.get(counterpart.label, {}) if counterpart else {}
         say(f"{build.label}: look at {counted(len(_worth(scratch, there, requested)), 'package')}")
         report = _report(_Place(build, counterpart, scratch, there, known, compiled, versions, requested, options))
@@ -253,6 +246,20 @@ class _Place:
     options: DoctorOptions
 
 
+def _inspector(build: Build, scratch: ScratchEnvironment, options: DoctorOptions) -> Inspector:
+    return Inspector(python=scratch.python, free_threaded=build.free_threaded, interpreters=options.interpreters,
+                     limit=options.limit, memo=scratch.answers)
+
+
+def _import_each(
+    inspector: Inspector, scratch: ScratchEnvironment, names: Iterable[str], known: Mapping[str, ImportOutcome],
+) -> dict[str, ImportOutcome]:
+    """Import distributions, each in its own process; those that are not installed are left out."""
+    by_name = {each.name: each for each in scratch.distributions}
+    return all_at_once(lambda name: inspector.imported(by_name[name], known.get(name)),
+                       [name for name in names if name in by_name])
+
+
 def _worth(scratch: ScratchEnvironment, there: ScratchEnvironment | None, requested: set[str]) -> list[str]:
     """Return the distributions to examine: those with C code on either build, and those that were requested."""
     names = {each.name for each in scratch.distributions if each.extensions or each.name in requested}
@@ -268,7 +275,8 @@ def _report(place: _Place) -> BuildReport:
                              place.requested)
     told = {extension.file: extension for extension in read_extensions(
         place.scratch.python, files, memo=place.scratch.answers)}
-    imports = import_each(place.scratch, names, place.known, limit=place.options.limit)
+    inspector = _inspector(place.build, place.scratch, place.options)
+    imports = _import_each(inspector, place.scratch, names, place.known)
 
     def look(name: str) -> Finding:
         found = by_name.get(name)
@@ -278,7 +286,7 @@ def _report(place: _Place) -> BuildReport:
             missing=_missing(place, name), newer=place.scratch.newer.get(name, ""),
             extensions=tuple(told[file] for _, file in found.extensions) if found else (),
             reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
-        seen = _asked_more(place, seen, imports[name].wanted) if name in imports else seen
+        seen = inspector.asked_more(seen, imports[name].wanted) if name in imports else seen
         return replace(_finding(place, name, seen), way=ways.get(name, ()), wanted=place.versions.get(name, ""))
 
     findings = tuple(all_at_once(look, names).values())
@@ -298,36 +306,6 @@ def _missing(place: _Place, name: str) -> InstallProblem:
         # It fails on both builds, so it is not about the GIL; it may be a misspelt name.
         problem = replace(problem, reason=f"{problem.reason}, nor for {place.counterpart.label}")
     return problem
-
-
-def _asked_more(place: _Place, seen: PackageEvidence, wanted: ImportRequest) -> PackageEvidence:
-    """Return `seen` with the further runs that it calls for: the GIL forced off, a control, interpreters."""
-    run = seen.run
-    if seen.distribution is None or run is None:
-        return seen
-    python, limit, memo = place.scratch.python, place.options.limit, place.scratch.answers
-    flipped = bool(run.gil_on) and place.build.free_threaded
-    if flipped:
-        seen = replace(seen, forced=import_run(python, wanted, limit=limit, force_off=True, memo=memo))
-    stdlib = ImportRequest(roots=_control_modules(seen))
-    if run.kind in {"crash", "hang"} or flipped:
-        seen = replace(seen, control=import_run(python, stdlib, limit=limit, memo=memo))
-    if place.options.interpreters and run.kind == "done":
-        runs = interpreter_runs(python, wanted, limit=limit, memo=memo)
-        control = interpreter_runs(python, stdlib, limit=limit, memo=memo) if runs[-1].kind in {"crash", "hang"} else ()
-        seen = replace(seen, interpreters=runs, interpreters_control=control)
-    return seen
-
-
-def _control_modules(seen: PackageEvidence) -> tuple[str, ...]:
-    """Return the modules of the standard library that importing the package loaded, here or on the counterpart."""
-    names = next((run.stdlib for run in (seen.run, seen.reference) if run and run.stdlib), USUAL_STDLIB)
-    return control_modules(names)
-
-
-def control_modules(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the modules that a control run may import, from those of the standard library that were loaded."""
-    return tuple(name for name in names if name.partition(".")[0] not in NOT_A_CONTROL)
 
 
 def _finding(place: _Place, name: str, seen: PackageEvidence) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,9 @@ from gilscope.toolkit.evaluate.packages.distributions import damage
 from gilscope.toolkit.evaluate.packages.evidence import Extension, ExtensionLoad, ImportRun, ImportStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gilscope.toolkit.children.asking import ChildAnswer, EndingKind
-    from gilscope.toolkit.evaluate.packages.evidence import Distribution
-    from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 
 LIMIT = 60.0         # seconds; an import that takes longer would hang every program that uses the package
 CYCLES = 3            # times to create an interpreter, import and destroy it: leftovers of one may break the next
@@ -120,57 +118,6 @@ def _during(records: Sequence[dict[str, Any]]) -> str:
             return name
         closed.add((event, name))
     return ""
-
-
-MOST_SWEPT = 150   # modules of a package; further ones rarely show anything new
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOutcome:
-    """The modules that were imported of a distribution, and the result."""
-
-    level: int         # index into the result of `levels`
-    wanted: ImportRequest
-    run: ImportRun
-
-
-def import_each(
-    scratch: ScratchEnvironment, names: Sequence[str], known: Mapping[str, ImportOutcome], *, limit: float,
-) -> dict[str, ImportOutcome]:
-    """Import distributions, each in its own process, and return the results by name.
-
-    Args:
-        scratch: The environment; distributions that are not installed in it are left out.
-        names: The distributions.
-        known: Results on the counterpart build; the same modules are imported here.
-        limit: Seconds for each.
-    """
-    by_name = {each.name: each for each in scratch.distributions}
-
-    def run(name: str) -> ImportOutcome:
-        chosen = list(enumerate(levels(by_name[name])))
-        if name in known:
-            chosen = [chosen[known[name].level]]
-        done = []
-        for level, wanted in chosen:
-            run = import_run(scratch.python, wanted, limit=limit, memo=scratch.answers)
-            done.append(ImportOutcome(level, wanted, run))
-            if run.kind == "done":
-                return done[-1]
-        return done[0]
-
-    return all_at_once(run, [name for name in names if name in by_name])
-
-
-def levels(found: Distribution) -> tuple[ImportRequest, ...]:
-    """Return the modules to import: all of them, then fewer in case that fails.
-
-    An inner module may start a server, or may only work when another module imports it.  If it also fails on the build
-    with the GIL, it is left out on every build.
-    """
-    whole = ImportRequest(roots=found.modules, sweep=found.inner[:MOST_SWEPT] if found.extensions else (),
-                          extensions=tuple(name for name, _ in found.extensions))
-    return whole, replace(whole, sweep=()), ImportRequest(roots=whole.roots)
 
 
 def all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:

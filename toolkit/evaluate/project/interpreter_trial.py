@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.children.asking import ask
-from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.inspect import control_modules
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.project.workload.name_check import modules_of
 from gilscope.toolkit.evaluate.sections import InterpretersCrashed, InterpreterTrial, Missing

@@ -6,19 +6,14 @@ The project's code runs only in processes of the build under test.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.distributions import installed
-from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding, control_modules
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence
-from gilscope.toolkit.evaluate.packages.imports import (
-    ImportRequest,
-    import_run,
-    interpreter_runs,
-    levels,
-    read_extensions,
-)
+from gilscope.toolkit.evaluate.packages.imports import read_extensions
+from gilscope.toolkit.evaluate.packages.inspect import Inspector
 from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
 from gilscope.toolkit.evaluate.project.build_output import names_limited_api, place_of_error, why_module_not_built
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, UnbuiltModule
@@ -28,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.evaluate.packages.evidence import Distribution, ImportRun
+    from gilscope.toolkit.evaluate.packages.evidence import Distribution
+    from gilscope.toolkit.evaluate.packages.inspect import ImportOutcome
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import ExtensionModule, OwnExtensions
     from gilscope.toolkit.evaluate.project.installing import Installation
     from gilscope.toolkit.model import Build
 
 LIMIT = 60.0      # seconds for one process that imports
-BROKEN = {"crash", "hang"}
 _MYPYC = re.compile(r"[0-9a-f]{20}__mypyc$")
 
 
@@ -61,54 +56,40 @@ def own_builds(
     made = {label: _distribution(place) for label, place in places.items()}
     if not own.any and not any(each and each.extensions for each in made.values()):
         return {}
-    inspections = {label: _Inspection(place, made[label]) for label, place in places.items()}
-    found: dict[str, OwnBuild] = {}
+    inspections: dict[str, _Inspection] = {}
     # Builds with a GIL first: the others are compared with them.
-    for label, here in sorted(inspections.items(), key=lambda each: each[0] in counterparts):
-        there = inspections.get(counterparts.get(label, ""))
-        found[label] = _own_build(own, here, there)
-    return found
+    for label, place in sorted(places.items(), key=lambda each: each[0] in counterparts):
+        inspections[label] = _inspected(place, made[label], inspections.get(counterparts.get(label, "")))
+    return {label: _own_build(own, here, inspections.get(counterparts.get(label, "")))
+            for label, here in inspections.items()}
 
 
+@dataclass(frozen=True, slots=True)
 class _Inspection:
-    """The project's distribution on one build, with the result of importing it."""
+    """The project's distribution on one build, with the result of importing it; None if installing it failed."""
 
-    def __init__(self, place: InstalledProject, found: Distribution | None) -> None:
-        self.place = place
-        self.found = found
-        self.run: ImportRun | None = None
-        self.wanted = ImportRequest(roots=())
+    place: InstalledProject
+    found: Distribution | None
+    imported: ImportOutcome | None = None
+    seen: PackageEvidence | None = None
 
-    def seen(self, there: _Inspection | None) -> PackageEvidence:
-        """Return the evidence on this build; `there` is the inspection on the build with a GIL."""
-        assert self.found is not None
-        build = self.place.build
-        for wanted in levels(self.found):
-            self.wanted, self.run = wanted, self._import(wanted)
-            if self.run.kind == "done":
-                break
-        assert self.run is not None
-        seen = PackageEvidence(
-            distribution=self.found, free_threaded=build.free_threaded, run=self.run,
-            extensions=read_extensions(self.place.python, self.found.extensions, path=[str(self.place.target)]),
-            reference=there.run if there else None, reference_distribution=there.found if there else None)
-        flipped = bool(self.run.gil_on) and build.free_threaded
-        stdlib = ImportRequest(roots=control_modules(self.run.stdlib))
-        if flipped:
-            seen = replace(seen, forced=self._import(self.wanted, force_off=True))
-        if flipped or self.run.kind in BROKEN:
-            seen = replace(seen, control=self._import(stdlib))
-        return seen if build.free_threaded or self.run.kind != "done" else self._inside(seen, stdlib)
 
-    def _inside(self, seen: PackageEvidence, stdlib: ImportRequest) -> PackageEvidence:
-        path = [str(self.place.target)]
-        runs = interpreter_runs(self.place.python, self.wanted, path=path, limit=LIMIT)
-        control = (interpreter_runs(self.place.python, stdlib, path=path, limit=LIMIT)
-                   if runs[-1].kind in BROKEN else ())
-        return replace(seen, interpreters=runs, interpreters_control=control)
+def _inspected(place: InstalledProject, found: Distribution | None, there: _Inspection | None) -> _Inspection:
+    """Import the project on one build; `there` is the inspection on the build with a GIL."""
+    if found is None:
+        return _Inspection(place, None)
+    free_threaded, path = place.build.free_threaded, (str(place.target),)
+    inspector = Inspector(python=place.python, free_threaded=free_threaded, interpreters=not free_threaded, limit=LIMIT,
+                          path=path)
+    imported = inspector.imported(found, there.imported if there else None)
+    seen = PackageEvidence(
+        distribution=found, free_threaded=free_threaded, run=imported.run,
+        extensions=read_extensions(place.python, found.extensions, path=path),
+        reference=there.imported.run if there and there.imported else None,
+        reference_distribution=there.found if there else None)
+    return _Inspection(place, found, imported, inspector.asked_more(seen, imported.wanted))
 
-    def _import(self, wanted: ImportRequest, *, force_off: bool = False) -> ImportRun:
-        return import_run(self.place.python, wanted, path=[str(self.place.target)], limit=LIMIT, force_off=force_off)
+
 
 
 def _distribution(place: InstalledProject) -> Distribution | None:
@@ -119,7 +100,7 @@ def _distribution(place: InstalledProject) -> Distribution | None:
 
 def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None) -> OwnBuild:
     place, elsewhere = here.place, there.place.build.label if there and there.found else ""
-    if here.found is None:
+    if here.found is None or here.seen is None:
         failure = place.installation.failure or Missing(reason="no package was installed")
         return OwnBuild(build=place.build.label, failure=failure, output=place.installation.output, elsewhere=elsewhere,
                         names_limited_api=names_limited_api(failure.reason, place.installation.output))
@@ -128,7 +109,7 @@ def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None)
                                   elsewhere=elsewhere if there and name not in _missing(own, there.found) else "",
                                   nameless=any(name == each.stand_in for each in own.modules))
                     for name, message in messages.items())
-    seen = here.seen(there)
+    seen = here.seen
     status, reasons = judge_interpreters(seen)
     finding = Finding(name=here.found.name, version=here.found.version, requested=True, seen=seen,
                       verdict=judge_package(seen), interpreters=status, interpreter_reasons=reasons)
