@@ -629,7 +629,7 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
 
 
 SECTION = """
-from gilscope.toolkit.evaluate.facts import Effect, Fact
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Kind
 from gilscope.toolkit.evaluate.section import Section
 from gilscope.toolkit.evaluate.sections import Place
 
@@ -640,12 +640,14 @@ def measure(found, means):
 
 def facts(found):
     for label, modules in found.sections["pickling"].items():
-        yield Fact(code="pickling.fails", target=label, effect=Effect.UNKNOWN, subject="app", heading="Pickling",
-                   text=f"{modules} module cannot be pickled", action="make app picklable",
-                   places=(Place(file="app.py", line=1),))
+        yield CODES.fact("pickling.fails", label, f"{modules} module cannot be pickled", subject="app",
+                         action="make app picklable", places=(Place(file="app.py", line=1),))
 
 
-PICKLING = Section(name="pickled objects", code="pickling", facts=facts, measure=measure, result=dict[str, int])
+CODES = Codes({
+    "pickling.fails": Kind(Effect.UNKNOWN, heading="Pickling"), "pickling.not-looked-at": Kind(Effect.NOT_LOOKED_AT)})
+PICKLING = Section(name="pickled objects", code="pickling", codes=CODES, facts=facts, measure=measure,
+                   result=dict[str, int])
 """
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gilscope.toolkit.evaluate.sections import Cause
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gilscope.toolkit.evaluate.decision import State
     from gilscope.toolkit.evaluate.sections import Missing, Place
     from gilscope.toolkit.stats.verdict import Comparison
@@ -132,6 +134,28 @@ class Fact:
         if self.gap and self.gap.part:
             return self.gap.part, self.gap.reason
         return (self.subject, self.text) if self.effect is Effect.NOT_LOOKED_AT else None
+
+
+class Kind(NamedTuple):
+    """The meaning of a code; a fact whose weight was measured may have another effect."""
+
+    effect: Effect
+    step: PlanStep | None = None
+    state: State | None = None
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The codes of one section's facts, with the meaning of each."""
+
+    kinds: Mapping[str, Kind]
+    subject: str = ""              # of facts that name no other
+
+    def fact(self, code: str, target: str, text: str, **others: Any) -> Fact:
+        """Return a fact; `others` are further fields of it, which come before those of its kind."""
+        return Fact(**{"code": code, "target": target, "text": text, "subject": self.subject,
+                       **self.kinds[code]._asdict(), **others})
 
 
 def subinterpreters_on(label: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, gap
 from gilscope.toolkit.evaluate.sections import Missing
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.facts import Fact
     from gilscope.toolkit.evaluate.project_requirements import ProjectRequirements
     from gilscope.toolkit.evaluate.run_sites import PreparedSites
     from gilscope.toolkit.model import Build
 
 INSTALLED = ("sdists", "extras", "offline")   # options that decide what is installed
+NO_CODES = Codes({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ class Section:
     code: str = ""                               # required with `measure`: the key of its result, and where its facts'
     #                                              codes begin
     facts: Callable[[Evaluation], Iterator[Fact]] | None = None
+    codes: Codes = NO_CODES                      # of the facts, and what each says
     # Returns the section's result, from the results of those before it; None if its facts follow from these alone.
     measure: Callable[[Evaluation, Means], Any] | None = None
     result: Any = None                           # required with `measure`: its type, as which the cache reads it
@@ -67,7 +70,7 @@ class Section:
             return
         match found.sections.get(self.code):
             case Missing() as missing if self.facts:
-                yield Fact(code=f"{self.code}.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
-                           subject=self.name, text=missing.reason, gap=gap(missing))
+                yield self.codes.fact(f"{self.code}.not-looked-at", FREE_THREADING, missing.reason, subject=self.name,
+                                      gap=gap(missing))
             case _ if self.facts:
                 yield from self.facts(found)

@@ -156,8 +156,13 @@ class Status(StrEnum):
 
     @property
     def mends(self) -> bool:
-        """True if another version with this status is a way out."""
+        """True if another version with this status is a way out: nothing is in the way."""
         return self in {Status.READY, Status.PURE}
+
+    @property
+    def unjudged(self) -> bool:
+        """True if the status does not tell whether the distribution can do without the GIL."""
+        return not (self.blocks or self.mends)
 
 
 class _State(NamedTuple):

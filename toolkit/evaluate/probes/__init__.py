@@ -1,8 +1,8 @@
 """The sections of an evaluation, in the order in which they are measured and in which their facts count.
 
 One more section of `gilscope evaluate` is one more module here, with a `Section` in SECTIONS: `measure` measures it,
-and `facts` says what follows.  Verdict, screen, table, plan and JSON show the facts without a change; the JSON schema
-lists their codes.
+`facts` says what follows, and `codes` what each code of a fact means.  Verdict, screen, table, plan and JSON show the
+facts without a change; the JSON schema lists the same codes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from gilscope.toolkit.evaluate.shared_sections import SHARED
 SECTIONS: tuple[Section, ...] = (
     *SHARED,
     hammered.SECTION,   # a fault that was seen comes before the declaration that there is none
-    Section(name="own extension modules", facts=own_extensions.facts),
-    Section(name="packages", facts=packages.facts),
-    Section(name="the GIL forced off", facts=forced.facts),
-    Section(name="races", facts=races.facts),
-    Section(name="code that nothing watches", facts=unwatched.facts),
-    Section(name="tests at once", facts=tests_at_once.facts),
-    Section(name="tests", facts=tests.facts),
-    Section(name="cost", facts=cost.facts),
-    Section(name="gain", facts=gain.facts),
-    Section(name="contention", facts=contention.facts),
-    Section(name="interpreters and processes", facts=interpreters.facts),
-    Section(name="upkeep", facts=upkeep.facts),
+    Section(name="own extension modules", facts=own_extensions.facts, codes=own_extensions.CODES),
+    Section(name="packages", facts=packages.facts, codes=packages.CODES),
+    Section(name="the GIL forced off", facts=forced.facts, codes=forced.CODES),
+    Section(name="races", facts=races.facts, codes=races.CODES),
+    Section(name="code that nothing watches", facts=unwatched.facts, codes=unwatched.CODES),
+    Section(name="tests at once", facts=tests_at_once.facts, codes=tests_at_once.CODES),
+    Section(name="tests", facts=tests.facts, codes=tests.CODES),
+    Section(name="cost", facts=cost.facts, codes=cost.CODES),
+    Section(name="gain", facts=gain.facts, codes=gain.CODES),
+    Section(name="contention", facts=contention.facts, codes=contention.CODES),
+    Section(name="interpreters and processes", facts=interpreters.facts, codes=interpreters.CODES),
+    Section(name="upkeep", facts=upkeep.facts, codes=upkeep.CODES),
 )

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function
 from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
@@ -43,6 +43,20 @@ WAITS = {
         "of what it guards"),
     WaitReason.RAW: "threads wait there for each other inside the interpreter: do it less often",
 }
+CODES = Codes({
+    "contention.cpu-time": Kind(Effect.COSTS),
+    "contention.parked": Kind(Effect.COSTS),
+    "contention.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "machine.busy": Kind(Effect.NOT_LOOKED_AT),
+    "machine.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "contention.details": Kind(Effect.NOTE, heading=HEADING),
+    "contention.line": Kind(Effect.NOTE),
+    "contention.native-pool": Kind(Effect.NOTE),
+    "contention.object": Kind(Effect.NOTE),
+    "machine.cores": Kind(Effect.NOTE, heading=MACHINE),
+    "machine.inherited": Kind(Effect.NOTE, heading=MACHINE),
+}, subject="contention")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -51,8 +65,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for label, speed in found.speed.items():
         match speed.contention:
             case Missing(reason=reason):
-                yield Fact(code="contention.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT,
-                           subject="contention", text=reason)
+                yield fact("contention.not-looked-at", label, reason)
             case contention:
                 yield from _contention(label, contention, sure=is_quiet(found.machine),
                                        scale=_scale_command(found.request, label))
@@ -79,25 +92,21 @@ def _contention(label: str, found: Contention, *, sure: bool, scale: str) -> Ite
     where = found.places[0] if found.places else None
     at = f", most at {where}" if where else ""
     if sure and found.inflation is not None and found.inflation > SLOW_SHARE:
-        yield Fact(code="contention.cpu-time", target=label, effect=Effect.COSTS, subject="contention",
-                   text="threads get in each other's way: "
-                        f"{found.inflation:.1f} times the CPU time per operation{at}")
+        yield fact("contention.cpu-time", label,
+                   "threads get in each other's way: "
+                   f"{found.inflation:.1f} times the CPU time per operation{at}")
         if scale:       # waits have a line; threads that count references to one object do not wait
-            yield Fact(code="contention.object", target=label, effect=Effect.NOTE, subject="contention",
-                       text=f"`{scale}` finds out which object or lock is in the way",
+            yield fact("contention.object", label, f"`{scale}` finds out which object or lock is in the way",
                        action=f"`{scale}` names the object that is in the way of the workload's threads")
     if sure and found.parked is not None and found.parked > PARKED_MUCH:
-        yield Fact(code="contention.parked", target=label, effect=Effect.COSTS, subject="contention",
-                   text=f"threads are parked {found.parked * 100:.0f} % of their time{at}")
+        yield fact("contention.parked", label, f"threads are parked {found.parked * 100:.0f} % of their time{at}")
     if parts := list(_parts(found, sure=sure)):
-        yield Fact(code="contention.details", target=label, effect=Effect.NOTE, subject="contention", heading=HEADING,
-                   text="; ".join(parts))
+        yield fact("contention.details", label, "; ".join(parts))
 
 
 def _pools(found: Contention) -> Iterator[Fact]:
     for pool in _crowding(found):
-        yield Fact(code="contention.native-pool", target=FREE_THREADING, effect=Effect.NOTE, subject=pool.library,
-                   text=_crowd(found, pool),
+        yield fact("contention.native-pool", FREE_THREADING, _crowd(found, pool), subject=pool.library,
                    action=f"set {LIMITS[pool.library]}=1: otherwise each of your threads starts {pool.library}'s own")
 
 
@@ -141,24 +150,21 @@ def _line(place: Place, measuring: str) -> Fact:
     advice = WAITS[place.wait]
     # A change there does not help where all threads are stopped for a collection.
     places = () if place.wait is WaitReason.WORLD else (place,)
-    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=str(place), text=advice,
-                places=places, action="" if place.file == measuring else f"{place}: {advice}")
+    return fact("contention.line", FREE_THREADING, advice, subject=str(place), places=places,
+                action="" if place.file == measuring else f"{place}: {advice}")
 
 
 def _machine(found: Evaluation) -> Iterator[Fact]:
     match found.machine:
         case Missing(reason=reason):
-            yield Fact(code="machine.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
-                       subject="machine", text=reason)
+            yield fact("machine.not-looked-at", FREE_THREADING, reason, subject="machine")
         case machine:
             for doubt in machine.doubts:
-                yield Fact(code="machine.busy", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="speed",
-                           text=doubt, gap=Gap(reason=doubt, cause=Cause.BUSY) if machine.may_get_quiet else None)
-            yield Fact(code="machine.cores", target=FREE_THREADING, effect=Effect.NOTE, subject="machine",
-                       heading=MACHINE, text=_cores(machine))
+                yield fact("machine.busy", FREE_THREADING, doubt, subject="speed",
+                           gap=Gap(reason=doubt, cause=Cause.BUSY) if machine.may_get_quiet else None)
+            yield fact("machine.cores", FREE_THREADING, _cores(machine), subject="machine")
             if machine.inherited:
-                yield Fact(code="machine.inherited", target=FREE_THREADING, effect=Effect.NOTE, subject="machine",
-                           heading=MACHINE, text=machine.inherited)
+                yield fact("machine.inherited", FREE_THREADING, machine.inherited, subject="machine")
 
 
 def _cores(machine: MachineFacts) -> str:

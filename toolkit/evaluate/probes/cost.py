@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.readings import (
     TAKES,
     budget_for_cost,
@@ -38,6 +38,20 @@ RSS_WARN = 1.2
 LEAST_RSS = 2**24      # bytes more: an empty interpreter takes a quarter more, which is 4 MiB
 BLOCKED_COULD = "; with it forced off, which is not safe, the workload is {}"
 NO_COST = "what it costs one thread was not measured"
+CODES = Codes({
+    "workload.fails-only-here": Kind(Effect.BLOCKS),
+    "workload.turns-gil-on": Kind(Effect.BLOCKS),
+    "workload.other-work": Kind(Effect.UNKNOWN),
+    "cost.not-measured": Kind(Effect.UNPRICED, step=PlanStep.COST_AND_GAIN),
+    "workload.failed": Kind(Effect.UNPRICED, step=PlanStep.COST_AND_GAIN),
+    "cost.cpu-time": Kind(Effect.COSTS),
+    "cost.memory": Kind(Effect.COSTS),
+    "cost.uncertain": Kind(Effect.MAY_COST, step=PlanStep.COST_AND_GAIN),
+    "cost.small": Kind(Effect.SUPPORTS),
+    "cost.machine-busy": Kind(Effect.NOTE),
+    "cost.measured": Kind(Effect.NOTE, step=PlanStep.COST_AND_GAIN, state="done"),
+}, subject="cost")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -60,21 +74,19 @@ def _failing(found: Evaluation, label: str) -> Iterator[Fact]:
         in_c = any(each.remarks for each in found.extensions.sources)
         look = "; --explain extensions lists the places of its C code to look at" if in_c else ""
         fails = failure.kind == "fails"
-        yield Fact(code="workload.fails-only-here" if fails else "workload.turns-gil-on", target=label,
-                   effect=Effect.BLOCKS, subject="workload", consequence=not fails and turns_gil_on(found, label),
-                   text=f"{failure}{BLOCKED_COULD.format(faster) if faster else ''}",
+        yield fact("workload.fails-only-here" if fails else "workload.turns-gil-on", label,
+                   f"{failure}{BLOCKED_COULD.format(faster) if faster else ''}", subject="workload",
+                   consequence=not fails and turns_gil_on(found, label),
                    action=f"find out why the workload fails there ({failure.detail}){look}" if fails else "")
     if speed.differs:
-        yield Fact(code="workload.other-work", target=label, effect=Effect.UNKNOWN, subject="workload",
-                   text=f"{speed.differs}: {NOT_THE_SAME}")
+        yield fact("workload.other-work", label, f"{speed.differs}: {NOT_THE_SAME}", subject="workload")
 
 
 def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     failed = missing.cause is Cause.WORKLOAD_FAILED
-    yield Fact(code="workload.failed" if failed else "cost.not-measured", target=label,
-               effect=Effect.UNPRICED, subject="cost", gap=gap(missing, part="cost of one thread"), text=NO_COST,
-               evidence=missing.reason, step=PlanStep.COST_AND_GAIN, action=_to_measure(found, label, missing),
-               for_all=not failed)
+    yield fact("workload.failed" if failed else "cost.not-measured", label, NO_COST,
+               gap=gap(missing, part="cost of one thread"), evidence=missing.reason,
+               action=_to_measure(found, label, missing), for_all=not failed)
 
 
 def _to_measure(found: Evaluation, label: str, missing: Missing) -> str:
@@ -106,24 +118,20 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     usual = f"{TAKES[cost.by]} {1 / cost.cpu.ratio:.2f} times the CPU time of {cost.against}"
     text = usual if sure else wide_cost(cost, seen)
     remedy = Remedy.QUIET if may_wait else None
+    code = "cost.small"
     if sure and 1 / cost.cpu.ratio > COST_WARN and cost.cpu.verdict() == SpeedVerdict.SLOWER:
-        red = ", far beyond PEP 779's 15 %" if 1 / cost.cpu.ratio > COST_RED else ""
-        effect, code, text = Effect.COSTS, "cost.cpu-time", f"{usual}{red}"
+        code = "cost.cpu-time"
+        text += ", far beyond PEP 779's 15 %" if 1 / cost.cpu.ratio > COST_RED else ""
     elif not sure and seen.lo > COST_WARN:
-        effect, code = Effect.COSTS, "cost.cpu-time"
+        code = "cost.cpu-time"
     elif not sure and seen.lo <= COST_WARN <= seen.hi:
-        effect, code = Effect.MAY_COST, "cost.uncertain"
+        code = "cost.uncertain"
         text = f"{text}: it may cost more than {(COST_WARN - 1) * 100:.0f} %"
-    else:
-        effect, code = Effect.SUPPORTS, "cost.small"
-    uncertain = effect is Effect.MAY_COST
-    yield Fact(code=code, target=label, effect=effect, subject="cost", text=text, gap=Gap(remedy=remedy),
-               step=PlanStep.COST_AND_GAIN if uncertain else None)
-    if uncertain and may_wait:
-        yield Fact(code="cost.machine-busy", target=FREE_THREADING, effect=Effect.NOTE, subject="cost", text=text,
+    yield fact(code, label, text, gap=Gap(remedy=remedy))
+    if code == "cost.uncertain" and may_wait:
+        yield fact("cost.machine-busy", FREE_THREADING, text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
-    yield Fact(code="cost.measured", target=label, effect=Effect.NOTE, subject="cost", step=PlanStep.COST_AND_GAIN,
-               state="done", text=times_cpu_time(cost.by, seen, cost.against))
+    yield fact("cost.measured", label, times_cpu_time(cost.by, seen, cost.against))
     yield from _more_memory(label, cost)
 
 
@@ -136,6 +144,6 @@ def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:
     of = cost.memory
     if of is None or of.here / of.there <= RSS_WARN or of.here - of.there < LEAST_RSS:
         return
-    yield Fact(code="cost.memory", target=label, effect=Effect.COSTS, subject="memory",
-               text=f"{(of.here / of.there - 1) * 100:.0f} % more memory than on {cost.against}: "
-                    f"{format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}")
+    yield fact("cost.memory", label,
+               f"{(of.here / of.there - 1) * 100:.0f} % more memory than on {cost.against}: "
+               f"{format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}", subject="memory")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, gap
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, forced_speed, is_quiet, times_cpu_time, with_threads
 from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_text
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 TITLE = "With the GIL forced off (PYTHON_GIL=0)"
 RULE = ("not safe to use, and no part of the verdict: it shows what mending could bring; what turned the GIL on did "
         "not say that it can do without, so it may crash or give wrong results")
+CODES = Codes({
+    "forced.fails": Kind(Effect.NOTE),
+    "forced.gain": Kind(Effect.NOTE),
+    "forced.not-measured": Kind(Effect.NOTE, heading=TITLE),
+    "forced.not-safe": Kind(Effect.NOTE, heading=TITLE),
+    "forced.result": Kind(Effect.NOTE, heading=TITLE),
+}, subject="the GIL forced off")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -25,14 +33,12 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     looks = [(label, speed.forced) for label, speed in found.speed.items() if speed.forced is not None]
     for label, forced in looks:
         missing = forced if isinstance(forced, Missing) else None
-        yield Fact(code="forced.not-measured" if missing else "forced.result", target=label, effect=Effect.NOTE,
-                   subject="the GIL forced off", heading=TITLE, text=described(forced),
+        yield fact("forced.not-measured" if missing else "forced.result", label, described(forced),
                    gap=gap(missing) if missing else None)
         if measured := known(forced):
             yield from _to_weigh(label, measured)
     if any(known(forced) for _, forced in looks):
-        yield Fact(code="forced.not-safe", target=FREE_THREADING, effect=Effect.NOTE, subject="the GIL forced off",
-                   heading=TITLE, text=RULE)
+        yield fact("forced.not-safe", FREE_THREADING, RULE)
 
 
 def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
@@ -40,11 +46,11 @@ def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
     if forced.failure:
         broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
         where = "" if forced.by == "tests" else "with it forced off, "   # which the tests' failure says
-        yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,
+        yield fact("forced.fails", label, broke,
                    action="it takes more than packages that declare that they can do without the GIL: "
                           f"{where}{broke}")
     if faster := forced_speed(forced):
-        yield Fact(code="forced.gain", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=faster,
+        yield fact("forced.gain", label, faster,
                    action="weigh what it takes to keep the GIL off against what that could bring: with the GIL forced "
                           f"off, which is not safe, the workload is {faster}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Effect, Fact, Gap, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
@@ -24,6 +24,15 @@ WAITS_NEVER = 0.01     # the same on a machine that is too busy to compare speed
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
 UNEVEN = 1.6           # times an even share of the CPU time, from which on it is worth a word
 NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
+CODES = Codes({
+    "gain.none": Kind(Effect.NO_GAIN),
+    "gain.measured": Kind(Effect.GAINS),
+    "gain.not-looked-at": Kind(Effect.NOT_LOOKED_AT, step=PlanStep.COST_AND_GAIN),
+    "gain.details": Kind(Effect.NOTE, heading=HEADING),
+    "gain.known": Kind(Effect.NOTE, step=PlanStep.COST_AND_GAIN, state="done"),
+    "gain.not-known": Kind(Effect.NOTE, step=PlanStep.COST_AND_GAIN, state="not known"),
+}, subject="gain")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -32,8 +41,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         match found.speed[label].gain:
             case Missing() as missing:
                 remedy = None if found.request.workload else Remedy.WORKLOAD
-                yield Fact(code="gain.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject="gain",
-                           text=missing.reason, gap=gap(missing, remedy=remedy), step=PlanStep.COST_AND_GAIN)
+                yield fact("gain.not-looked-at", label, missing.reason, gap=gap(missing, remedy=remedy))
             case gain:
                 yield from _looked_at(found, label, gain)
 
@@ -46,22 +54,19 @@ def _looked_at(found: Evaluation, label: str, gain: Gain) -> Iterator[Fact]:
     elif not sure:
         yield _not_known(label, "the machine was too busy or too small")
     else:
-        yield Fact(code="gain.known", target=label, effect=Effect.NOTE, subject="gain", step=PlanStep.COST_AND_GAIN,
-                   state="done", text="the gain was measured")
+        yield fact("gain.known", label, "the gain was measured")
     if nothing := _not_worth(gain, sure=sure):
-        yield Fact(code="gain.none", target=label, effect=Effect.NO_GAIN, subject="gain", text=nothing)
+        yield fact("gain.none", label, nothing)
     for threads, each in (known(gain.measured) or {}).items() if sure else ():
         if each.verdict() == SpeedVerdict.FASTER:
-            yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
-                       text=as_fast_as(each, gain.against, threads))
+            yield fact("gain.measured", label, as_fast_as(each, gain.against, threads))
     parts = [*_parts(gain, sure=sure), *(_import_parts(found.speed[label].cost) if sure else ())]
-    yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
-               text="; ".join(parts), gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
+    yield fact("gain.details", label, "; ".join(parts),
+               gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
 
 
 def _not_known(label: str, reason: str) -> Fact:
-    return Fact(code="gain.not-known", target=label, effect=Effect.NOTE, subject="gain", text=f"gain: {reason}",
-                step=PlanStep.COST_AND_GAIN, state="not known")
+    return fact("gain.not-known", label, f"gain: {reason}")
 
 
 def _not_worth(gain: Gain, *, sure: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.section import INSTALLED, Section
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
@@ -33,6 +33,22 @@ SHOWN: dict[FailureKind, tuple[str, str]] = {   # the code of the fact, and what
     "counts-lost": ("hammer.counts-lost", "loses counts"),
     "results-differ": ("hammer.results-differ", "gives other results than with one thread"),
     "objects-differ": ("hammer.objects-differ", "gives several objects where one thread gets one")}
+CODES = Codes({
+    "hammer.counts-lost": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
+    "hammer.crash": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
+    "hammer.hang": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
+    "hammer.results-differ": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
+    # Two equal objects harm only who compares them by `is`.
+    "hammer.objects-differ": Kind(Effect.CAUTION, step=PlanStep.EXTENSIONS, heading=HEADING),
+    "hammer.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "hammer.nothing-called": Kind(Effect.NOT_LOOKED_AT),
+    "hammer.busy": Kind(Effect.NOTE, heading=HEADING),
+    "hammer.called": Kind(Effect.NOTE, heading=HEADING),
+    "hammer.clean": Kind(Effect.NOTE, heading=HEADING),
+    "hammer.slow": Kind(Effect.NOTE, heading=HEADING),
+    "hammer.waits": Kind(Effect.NOTE, heading=HEADING),
+}, subject="--hammer")
+fact = CODES.fact
 
 
 def asked(found: Evaluation) -> bool:
@@ -81,46 +97,41 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         return
     ended = report.trials - report.slow
     if not ended and not report.failures:
-        yield Fact(code="hammer.nothing-called", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="--hammer",
-                   text=report.problem, gap=gap(Missing(reason=report.problem)))
+        yield fact("hammer.nothing-called", FREE_THREADING, report.problem, gap=gap(Missing(reason=report.problem)))
         return
     again = found.request.command("--fresh")
     for failure in report.failures:
         yield _failed(report, failure, again)
     if not report.failures:
-        yield _note("hammer.clean", f"{report.seconds - report.missing:.3g} s of calls from {report.threads} threads "
-                                    f"({counted(ended, 'trial')}) found no fault; this does not prove that there "
-                                    "is none")
+        yield fact("hammer.clean", FREE_THREADING,
+                   f"{report.seconds - report.missing:.3g} s of calls from {report.threads} threads "
+                   f"({counted(ended, 'trial')}) found no fault; this does not prove that there "
+                   "is none")
     if report.missing > WORTH_SAYING * report.seconds:
-        yield _note("hammer.busy", f"other programs had the cores for {report.missing:.3g} of the "
-                                   f"{report.seconds:.3g} s that it was to have: a quiet machine or a larger --budget "
-                                   "shows more")
+        yield fact("hammer.busy", FREE_THREADING,
+                   f"other programs had the cores for {report.missing:.3g} of the "
+                   f"{report.seconds:.3g} s that it was to have: a quiet machine or a larger --budget "
+                   "shows more")
     if report.slow:
-        yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
-                                   f"{LIMITS.trial:g} s while threads ran: slow calls or a busy machine, no fault")
+        yield fact("hammer.slow", FREE_THREADING,
+                   f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
+                   f"{LIMITS.trial:g} s while threads ran: slow calls or a busy machine, no fault")
     if report.waiting:
-        yield _note("hammer.waits", f"calls of {few(report.waiting)} on one object hang in threads that take turns, "
-                                    "too, as those of a lock do: crashes of these count, hangs are not judged")
-    yield _note("hammer.called", _called(report))
-
-
-def _note(code: str, text: str) -> Fact:
-    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING, text=text)
+        yield fact("hammer.waits", FREE_THREADING,
+                   f"calls of {few(report.waiting)} on one object hang in threads that take turns, "
+                   "too, as those of a lock do: crashes of these count, hangs are not judged")
+    yield fact("hammer.called", FREE_THREADING, _called(report))
 
 
 def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
-    # Two equal objects harm only who compares them by `is`.
-    blocks = failure.kind != "objects-differ"
     code, what = SHOWN[failure.kind]
     names = few(failure.functions)
     beside = f", beside {few(failure.beside)}" if failure.beside else ""
-    return Fact(
-        code=code, target=FREE_THREADING, effect=Effect.BLOCKS if blocks else Effect.CAUTION,
-        subject=names, heading=HEADING, step=PlanStep.EXTENSIONS, state="open" if blocks else None,
-        text=f"{names}: called from {report.threads} threads with the GIL off, {what}: {failure.detail} "
-             f"({failure.failed} of {counted(failure.trials, 'trial')}; called as {few(failure.calls)}, as in "
-             f"{failure.place}{beside})",
-        action=f"make {names} safe for calls from several threads; `{again}` calls it again")
+    return fact(code, FREE_THREADING,
+                f"{names}: called from {report.threads} threads with the GIL off, {what}: {failure.detail} "
+                f"({failure.failed} of {counted(failure.trials, 'trial')}; called as {few(failure.calls)}, as in "
+                f"{failure.place}{beside})", subject=names,
+                action=f"make {names} safe for calls from several threads; `{again}` calls it again")
 
 
 def _called(report: HammerReport) -> str:
@@ -135,5 +146,5 @@ def _called(report: HammerReport) -> str:
 
 
 SECTION = Section(code="hammer", name="its C functions called from several threads", measure=measure, facts=facts,
-                  result=HammerReport | Missing, options=(*INSTALLED, "budget", "hammer", "threads"),
+                  codes=CODES, result=HammerReport | Missing, options=(*INSTALLED, "budget", "hammer", "threads"),
                   depends=lambda found: str(found.collected.tests), runs_project=True, asked=asked)

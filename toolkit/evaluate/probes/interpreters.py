@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, gap, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.readings import (
@@ -42,6 +42,27 @@ if TYPE_CHECKING:
 HEADING = "Memory of one more subinterpreter"
 MOST_SHARED = 3      # variables that are named
 STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}
+CODES = Codes({
+    "interpreters.package-fails": Kind(Effect.BLOCKS),
+    "interpreters.stop": Kind(Effect.BLOCKS),
+    "interpreters.own-not-built": Kind(Effect.UNKNOWN),
+    "interpreters.package-not-known": Kind(Effect.UNKNOWN),
+    "interpreters.packages-not-looked-at": Kind(Effect.UNKNOWN),
+    "model.no-gain": Kind(Effect.NO_GAIN),
+    "interpreters.shared-state": Kind(Effect.SHARES_STATE),
+    "processes.shared-state": Kind(Effect.SHARES_STATE),
+    "interpreters.not-tried": Kind(Effect.GAIN_UNKNOWN),
+    "model.gain-not-known": Kind(Effect.GAIN_UNKNOWN),
+    "interpreters.package-loses-c-code": Kind(Effect.COSTS),
+    "model.gain": Kind(Effect.GAINS),
+    "interpreters.packages-load": Kind(Effect.SUPPORTS),
+    "interpreters.memory": Kind(Effect.CAUTION),
+    "interpreters.own-code-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "model.shared-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "processes.data-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "interpreters.memory-not-known": Kind(Effect.NOTE, heading=HEADING),
+})
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -56,8 +77,8 @@ def _inside(found: Evaluation, label: str) -> Iterator[Fact]:
     target = subinterpreters_on(label)
     match found.packages[label]:
         case Missing() as missing:
-            yield Fact(code="interpreters.packages-not-looked-at", target=target, effect=Effect.UNKNOWN,
-                       subject="packages", text=missing.reason, confidence="low", gap=gap(missing))
+            yield fact("interpreters.packages-not-looked-at", target, missing.reason, subject="packages",
+                       confidence="low", gap=gap(missing))
         case report:
             judged = [*_loading(found, label, report)]
             yield from judged
@@ -73,26 +94,24 @@ def _loading(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fac
     findings = (*report.findings, *own)
     failing = [each for each in findings if each.interpreters in STOPS]
     for text in _failing(failing):
-        yield Fact(code="interpreters.package-fails", target=target, effect=Effect.BLOCKS, subject="packages",
-                   text=text)
+        yield fact("interpreters.package-fails", target, text, subject="packages")
     stops = [] if failing else [*_stops(found, label)]
     for text in stops:
-        yield Fact(code="interpreters.stop", target=target, effect=Effect.BLOCKS, subject="packages", text=text)
+        yield fact("interpreters.stop", target, text, subject="packages")
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
     for each in unknown:
-        yield Fact(code="interpreters.package-not-known", target=target, effect=Effect.UNKNOWN,
-                   subject=name_and_version(each), text=_in_interpreters(each))
+        yield fact("interpreters.package-not-known", target, _in_interpreters(each), subject=name_and_version(each))
     for text in unbuilt_texts(found.own.get(label), "in interpreters") if not unknown else ():
-        yield Fact(code="interpreters.own-not-built", target=target, effect=Effect.UNKNOWN, text=text)
+        yield fact("interpreters.own-not-built", target, text)
     lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
     for each in lost:
-        yield Fact(code="interpreters.package-loses-c-code", target=target, effect=Effect.COSTS,
-                   subject=name_and_version(each), text=_in_interpreters(each))
+        yield fact("interpreters.package-loses-c-code", target, _in_interpreters(each), subject=name_and_version(each))
     if not (failing or stops or unknown or lost):
         count = len(findings)
         who = counted(count, "package loads", "packages load")
-        yield Fact(code="interpreters.packages-load", target=target, effect=Effect.SUPPORTS, subject="packages",
-                   text=f"{who} in interpreters with a GIL of their own" if count else "no package is in the way")
+        yield fact("interpreters.packages-load", target,
+                   f"{who} in interpreters with a GIL of their own" if count else "no package is in the way",
+                   subject="packages")
 
 
 def _stops(found: Evaluation, label: str) -> Iterator[str]:
@@ -116,18 +135,17 @@ def _running(found: Evaluation, label: str, *, stopped: bool, blocked: bool) -> 
     yield from _gain(target, gain, label)
     slow = gain is not None and gain.hi < WORTHWHILE_GAIN
     if shared:
-        yield Fact(code="interpreters.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
-                   text=shared)
+        yield fact("interpreters.shared-state", target, shared, subject="workload")
     if gain is None and not blocked:
         if cause_of(found.trials[label]) is Cause.TIME and reason_of(measured):
-            yield Fact(code="interpreters.not-tried", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
-                       text=f"nothing of the project itself was tried in them: {NO_TIME.reason}")
+            yield fact("interpreters.not-tried", target,
+                       f"nothing of the project itself was tried in them: {NO_TIME.reason}", subject="workload")
         yield _gain_not_known(target, measured, found.machine)
     yield from _memory(found, label)
     # Without a workload nothing of the project's own ran in one: loading is all that was seen.
     if (why := reason_of(measured)) and not other.failure:
-        yield Fact(code="interpreters.own-code-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
-                   subject="the project's own code in subinterpreters", text=why)
+        yield fact("interpreters.own-code-not-looked-at", target, why,
+                   subject="the project's own code in subinterpreters")
     elif gain and not (slow or shared or stopped):
         yield from _beside(found, target)
 
@@ -140,11 +158,10 @@ def _processes(found: Evaluation, label: str) -> Iterator[Fact]:
     shared = _shared(found.races, "process") or (
         _not_looked(found.races, "process") if gain and not slow else "")
     if shared:
-        yield Fact(code="processes.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
-                   text=shared)
+        yield fact("processes.shared-state", target, shared, subject="workload")
     if gain is not None:
-        yield Fact(code="processes.data-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
-                   subject="what it costs to hand the project's data over", text="", confidence="high")
+        yield fact("processes.data-not-looked-at", target, "", subject="what it costs to hand the project's data over",
+                   confidence="high")
         if not (slow or shared):
             yield from _beside(found, target)
     else:
@@ -160,9 +177,8 @@ def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -
 def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:
     if gain is not None:
         slow = gain.hi < WORTHWHILE_GAIN
-        yield Fact(code="model.no-gain" if slow else "model.gain", target=target, value=gain, subject="workload",
-                   effect=Effect.NO_GAIN if slow else Effect.GAINS,
-                   text=f"the workload is {as_fast_as(gain, f'in threads of {label}')}")
+        yield fact("model.no-gain" if slow else "model.gain", target,
+                   f"the workload is {as_fast_as(gain, f'in threads of {label}')}", value=gain, subject="workload")
 
 
 def _gain_not_known(target: str, measured: Comparison | Missing, machine: MachineFacts | Missing) -> Fact:
@@ -174,16 +190,15 @@ def _gain_not_known(target: str, measured: Comparison | Missing, machine: Machin
         case _:
             seen = known(machine)
             doubt = "; ".join(seen.doubts if seen else ()) or "too few rounds"
-    return Fact(code="model.gain-not-known", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
-                text=f"whether the workload is faster in them is not known: {doubt}", confidence="low")
+    return fact("model.gain-not-known", target, f"whether the workload is faster in them is not known: {doubt}",
+                subject="workload", confidence="low")
 
 
 def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
     """Yield state that was not checked: unreached statements and C code."""
     races = known(found.races)
     for text in chain(unreached_texts(races) if races else (), unwatched_texts(found.extensions)):
-        yield Fact(code="model.shared-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT, subject="races",
-                   text=text)
+        yield fact("model.shared-not-looked-at", target, text, subject="races")
 
 
 def _shared(races: Races | Missing, worker: str) -> str:
@@ -254,11 +269,10 @@ def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
     target = subinterpreters_on(label)
     match found.trials[label]:
         case Missing() | InterpretersCrashed() as missing:
-            yield Fact(code="interpreters.memory-not-known", target=target, effect=Effect.NOTE, subject="memory",
-                       heading=HEADING, text=f"not known: {missing.reason}",
+            yield fact("interpreters.memory-not-known", target, f"not known: {missing.reason}", subject="memory",
                        gap=gap(missing) if isinstance(missing, Missing) else None)
         case InterpreterTrial(memory=float() | int() as memory, process_memory=process, modules=modules):
             imports = f" with {few(modules)}" if modules else ""
             instead = "" if process is None else f" (a process {format_bytes(process)})"
-            yield Fact(code="interpreters.memory", target=target, effect=Effect.CAUTION, subject="interpreter",
-                       text=f"each takes {format_bytes(memory)}{imports}{instead}")
+            yield fact("interpreters.memory", target, f"each takes {format_bytes(memory)}{imports}{instead}",
+                       subject="interpreter")

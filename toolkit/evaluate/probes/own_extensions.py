@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import judged
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 TITLE = "Its own extension modules"
 MOST_SOURCES = 4
-_UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
 _PLURAL: dict[Concern, str] = {"state": "variables that threads share", "lazy cache": "caches filled when first used",
            "module state": "uses of module state",
            "borrowed reference": "borrowed references", "no lock": "accesses without a lock",
@@ -48,6 +47,29 @@ _SINGULAR: dict[Concern, str] = {"state": "variable that threads share", "lazy c
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
              "unlocked write": "write to a field without a lock",
              "allocation": "allocation", "interface": "use of the limited API", "not read": "source not read"}
+CODES = Codes({
+    "extensions.cannot-be-built-here": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS),
+    "extensions.do-not-run": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS),
+    "extensions.turn-gil-on": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS),
+    "extension.not-built": Kind(Effect.UNKNOWN, step=PlanStep.EXTENSIONS),
+    "extensions.not-built": Kind(Effect.UNKNOWN, step=PlanStep.EXTENSIONS),
+    "extensions.not-read": Kind(Effect.UNKNOWN, step=PlanStep.EXTENSIONS, state="not known"),
+    "extensions.unguarded": Kind(Effect.UNKNOWN, step=PlanStep.EXTENSIONS, state="open"),
+    "extensions.unknown": Kind(Effect.UNKNOWN, step=PlanStep.EXTENSIONS),
+    "extension.only-elsewhere": Kind(Effect.COSTS, step=PlanStep.EXTENSIONS),
+    "extensions.lose-c-code": Kind(Effect.COSTS, step=PlanStep.EXTENSIONS),
+    "extensions.not-watched": Kind(Effect.NOT_LOOKED_AT),
+    "extension.declare": Kind(Effect.NOTE),
+    "extension.source": Kind(Effect.NOTE, heading=TITLE),
+    "extensions.more": Kind(Effect.NOTE, heading=TITLE),
+    "extensions.named": Kind(Effect.NOTE, heading=TITLE),
+    "extensions.none": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not needed"),
+    "extensions.not-looked-at": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not known"),
+    "extensions.ready": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="done"),
+    "extensions.result": Kind(Effect.NOTE, heading=TITLE),
+    "extensions.unsure": Kind(Effect.NOTE, heading=TITLE),
+})
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -62,16 +84,14 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         yield from _declarations(found, label)
     yield from _unread(found.extensions)
     for text in unread_texts(found.extensions):
-        yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
-                   text=text)
+        yield fact("extensions.not-watched", FREE_THREADING, text, subject="races")
 
 
 def _build(found: Evaluation, label: str) -> Iterator[Fact]:
     own = found.own.get(label)
     if own is None:
         if found.extensions.any:
-            yield Fact(code="extensions.not-looked-at", target=label, effect=Effect.NOTE, text="they were not built",
-                       step=PlanStep.EXTENSIONS, state="not known")
+            yield fact("extensions.not-looked-at", label, "they were not built")
         return
     slower = lost_too_much(found, label)
     action = _build_action(own, found.extensions)
@@ -82,20 +102,18 @@ def _build(found: Evaluation, label: str) -> Iterator[Fact]:
         yield _unbuilt(each, label, action, places, slower)
     if own.finding is not None:
         yield from _judged(found, own, label, slower)
-    yield Fact(code="extensions.result", target=label, effect=Effect.NOTE, heading=TITLE, text="; ".join(built(own)))
+    yield fact("extensions.result", label, "; ".join(built(own)))
 
 
 def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places: tuple[Place, ...]) -> Fact:
     """Return the fact that the project could not be built, which blocks if it can be built with the GIL."""
     if own.elsewhere:
-        return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS,
-                    explain=PlanStep.EXTENSIONS.key, text="its own extension modules cannot be built here, and can on "
-                         f"{own.elsewhere}: {failure.reason}",
-                    step=PlanStep.EXTENSIONS, action=action, places=places,
+        return fact("extensions.cannot-be-built-here", label,
+                    "its own extension modules cannot be built here, and can on "
+                    f"{own.elsewhere}: {failure.reason}", explain=PlanStep.EXTENSIONS.key, action=action, places=places,
                     gap=Gap(reason=failure.reason, cause=Cause.FAILED))
     tried = failure.cause is Cause.OTHER
-    return Fact(code="extensions.not-built", target=label, effect=Effect.UNKNOWN, action=action,
-                text=build_failure_text(failure), step=PlanStep.EXTENSIONS,
+    return fact("extensions.not-built", label, build_failure_text(failure), action=action,
                 explain=PlanStep.EXTENSIONS.key if tried else "", gap=gap(failure), places=places)
 
 
@@ -103,12 +121,12 @@ def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, 
     """Return the fact that one module was not built, which is a cost if it is built with the GIL."""
     if each.elsewhere:
         text = f"its own extension module {each.name} is not built here, and is on {each.elsewhere}"
-        return Fact(code="extension.only-elsewhere", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
-                    subject=each.name, action=action, places=places, step=PlanStep.EXTENSIONS,
-                    explain=PlanStep.EXTENSIONS.key if slower else "",
-                    text=f"{text}{f': {each.why}' if each.why else ''}{f', and {slower}' if slower else ''}")
-    return Fact(code="extension.not-built", target=label, effect=Effect.UNKNOWN, subject=each.name, action=action,
-                text=unbuilt_text(each), places=places, step=PlanStep.EXTENSIONS, explain=PlanStep.EXTENSIONS.key)
+        return fact("extension.only-elsewhere", label,
+                    f"{text}{f': {each.why}' if each.why else ''}{f', and {slower}' if slower else ''}",
+                    effect=Effect.BLOCKS if slower else Effect.COSTS, subject=each.name, action=action, places=places,
+                    explain=PlanStep.EXTENSIONS.key if slower else "")
+    return fact("extension.not-built", label, unbuilt_text(each), subject=each.name, action=action, places=places,
+                explain=PlanStep.EXTENSIONS.key)
 
 
 def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
@@ -117,29 +135,26 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
     assert finding is not None
     status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
     users = gil_users(finding.seen)
-    if status in _UNJUDGED:
-        yield Fact(code="extensions.unknown", target=label, effect=Effect.UNKNOWN, step=PlanStep.EXTENSIONS,
-                   text=f"its own extension modules: {status.words}", evidence=why)
+    if status.unjudged:
+        yield fact("extensions.unknown", label, f"its own extension modules: {status.words}", evidence=why)
     elif status is Status.LOST:
         lost = f"it loses C code of its own: {'; '.join(finding.verdict.reasons[:2])}"
-        yield Fact(code="extensions.lose-c-code", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
-                   text=f"{lost}, and {slower}" if slower else lost, step=PlanStep.EXTENSIONS)
+        yield fact("extensions.lose-c-code", label, f"{lost}, and {slower}" if slower else lost,
+                   effect=Effect.BLOCKS if slower else Effect.COSTS)
     elif status.blocks and users:
         names = list(users)
         verb, kind = inflect(len(names), "turns", "turn"), inflect(len(names), "extension module")
-        yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=PlanStep.EXTENSIONS.key,
-                   text=f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
-                   evidence=f"seen by {users[names[0]]}", step=PlanStep.EXTENSIONS,
+        yield fact("extensions.turn-gil-on", label,
+                   f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
+                   explain=PlanStep.EXTENSIONS.key, evidence=f"seen by {users[names[0]]}",
                    mend=f"{few(names)} {inflect(len(names), 'does', 'do')} not declare to do without the GIL",
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
-        yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
-                   text=f"its own code, as it is built,{judged(status, why)}",
+        yield fact("extensions.do-not-run", label, f"its own code, as it is built,{judged(status, why)}",
                    explain=PlanStep.EXTENSIONS.key, places=tuple(_to_declare(found.extensions, users)))
-    if status not in _UNJUDGED and status is not Status.LOST and not status.blocks:
+    if status.mends:
         files = len(finding.seen.extensions)
-        yield Fact(code="extensions.ready", target=label, effect=Effect.NOTE, step=PlanStep.EXTENSIONS, state="done",
-                   text=f"{counted(files, 'file')} on {label}")
+        yield fact("extensions.ready", label, f"{counted(files, 'file')} on {label}")
 
 
 def _declarations(found: Evaluation, label: str) -> Iterator[Fact]:
@@ -154,8 +169,7 @@ def _declarations(found: Evaluation, label: str) -> Iterator[Fact]:
     for how, names in alike.items():
         action = _declare(names, how, found.extensions)
         for name in names:
-            yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
-                       text=f"{name} turns the GIL on", action=action)
+            yield fact("extension.declare", label, f"{name} turns the GIL on", subject=name, action=action)
 
 
 def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[Place]:
@@ -243,11 +257,11 @@ def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
     if not places:
         return
     where, count = few([*map(str, places)]), counted(len(places), "place")
-    yield Fact(code="extensions.unguarded", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
-               text=f"its own compiled code relies on the GIL at {count} ({where}), as far as its source shows "
-                    f"({_kinds(remark for source in extensions.sources for remark in source.remarks)}): whether "
-                    "several threads reach the same objects there is not known", explain=PlanStep.EXTENSIONS.key,
-               step=PlanStep.EXTENSIONS, state="open",
+    yield fact("extensions.unguarded", FREE_THREADING,
+               f"its own compiled code relies on the GIL at {count} ({where}), as far as its source shows "
+               f"({_kinds(remark for source in extensions.sources for remark in source.remarks)}): whether "
+               "several threads reach the same objects there is not known", places=places,
+               explain=PlanStep.EXTENSIONS.key,
                action=f"{where}: {_make_safe(len(places))} is safe in a comment on its line (race: ok WHY): threads "
                       "that reach the same object may crash or give wrong results")
 
@@ -267,10 +281,9 @@ def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
     for _, where, remark in unread:
         alike.setdefault(remark.instead, []).append(where)
     for file, where, remark in unread:
-        yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN, subject=file,
-                   text=f"{where} was not read: {remark.what}",
+        yield fact("extensions.not-read", FREE_THREADING, f"{where} was not read: {remark.what}", subject=file,
                    action=f"{few(list(dict.fromkeys(alike[remark.instead])))}: {remark.instead}",
-                   explain=PlanStep.EXTENSIONS.key, step=PlanStep.EXTENSIONS, state="not known")
+                   explain=PlanStep.EXTENSIONS.key)
 
 
 def unguarded_places(extensions: OwnExtensions) -> tuple[Place, ...]:
@@ -289,17 +302,17 @@ def _kinds(remarks: Iterable[Remark]) -> str:
 def _named(found: Evaluation) -> Iterator[Fact]:
     own = found.extensions
     if not own.any:
-        yield Fact(code="extensions.none", target=FREE_THREADING, effect=Effect.NOTE, text="it has none",
-                   step=PlanStep.EXTENSIONS, state="not needed")
+        yield fact("extensions.none", FREE_THREADING, "it has none")
     # A build may name one in several branches.
     if names := [*dict.fromkeys(each.name or each.stand_in for each in own.modules)]:
         kinds = sorted({each.backend if each.binding is Binding.UNKNOWN else f"{each.binding.value}, {each.backend}"
                         for each in own.modules})
         optional = [*dict.fromkeys(each.name for each in own.modules if each.optional and each.name)]
         without = f"; the build goes on without {few(optional)}" if optional else ""
-        yield _line("extensions.named", f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
+        yield fact("extensions.named", FREE_THREADING,
+                   f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
     for text in own.unsure:
-        yield _line("extensions.unsure", text)
+        yield fact("extensions.unsure", FREE_THREADING, text)
 
 
 def _sources(found: Evaluation) -> Iterator[Fact]:
@@ -311,15 +324,12 @@ def _sources(found: Evaluation) -> Iterator[Fact]:
     # Copies of others' files come last: their owners mend them.
     worst = sorted(told, key=lambda each: (each.vendored, -len(each.remarks), each.file))
     for each in worst[:MOST_SOURCES]:
-        yield _line("extension.source", _source(each))
+        yield fact("extension.source", FREE_THREADING, _source(each))
     if places_of(own) or len(worst) > MOST_SOURCES:
         more = f"{len(worst) - MOST_SOURCES} more sources; " if len(worst) > MOST_SOURCES else ""
-        yield _line("extensions.more", f"{more}--explain {PlanStep.EXTENSIONS.key} lists every place, with what "
-                                       "stands in for it")
-
-
-def _line(code: str, text: str) -> Fact:
-    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, heading=TITLE, text=text)
+        yield fact("extensions.more", FREE_THREADING,
+                   f"{more}--explain {PlanStep.EXTENSIONS.key} lists every place, with what "
+                   "stands in for it")
 
 
 def _source(source: ExtensionSource) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, name_and_version
@@ -24,15 +24,30 @@ if TYPE_CHECKING:
 CULPRITS = "What turns the GIL on"
 IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
 DEVELOPMENT = "No part of the verdict"
-FINE = {Status.READY, Status.PURE}
-UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
+CODES = Codes({
+    **{f"package.{status}": Kind(Effect.BLOCKS if status.blocks else Effect.UNKNOWN, step=PlanStep.DEPENDENCIES)
+       for status in Status if not status.mends},
+    "module.turns-gil-on": Kind(Effect.BLOCKS, step=PlanStep.DEPENDENCIES),
+    # A fault of the interpreter says nothing about the dependencies.
+    "package.interpreter-at-fault": Kind(Effect.UNKNOWN),
+    "packages.not-looked-at": Kind(Effect.UNKNOWN, step=PlanStep.DEPENDENCIES),
+    "package.loses-c-code": Kind(Effect.COSTS),
+    "extension-files.need-no-gil": Kind(Effect.SUPPORTS),
+    "lock.wheels": Kind(Effect.NOTE, heading=IN_THE_LOCK),
+    "package.way-to-gil": Kind(Effect.NOTE, heading=CULPRITS),
+    "packages.development": Kind(Effect.NOTE, heading=DEVELOPMENT),
+    "packages.development-missing": Kind(Effect.NOTE, heading=DEVELOPMENT),
+    "packages.extras": Kind(Effect.NOTE, heading=DEVELOPMENT),
+    "packages.not-declared": Kind(Effect.NOTE, step=PlanStep.DEPENDENCIES, state="not known"),
+    "packages.ready": Kind(Effect.NOTE, step=PlanStep.DEPENDENCIES, state="done"),
+})
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield facts about the packages on each build without a GIL."""
     if not found.project.requirements_known:
-        yield Fact(code="packages.not-declared", target=FREE_THREADING, effect=Effect.NOTE,
-                   text="no file says what the project needs", step=PlanStep.DEPENDENCIES, state="not known")
+        yield fact("packages.not-declared", FREE_THREADING, "no file says what the project needs")
     for label in found.labels:
         match found.packages[label]:
             case Missing() as missing:
@@ -43,28 +58,26 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
-    yield Fact(code="packages.not-looked-at", target=label, effect=Effect.UNKNOWN, confidence="low",
-               text=f"the packages were not installed and looked at: {missing.reason}", step=PlanStep.DEPENDENCIES,
-               gap=gap(missing))
+    yield fact("packages.not-looked-at", label, f"the packages were not installed and looked at: {missing.reason}",
+               confidence="low", gap=gap(missing))
     # The lock alone is worth a line only without a real installation.
     if offered := known(found.offered[label]):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
         unknown = sum(each.kind == "not known" for each in offered)
         lacking = f"; none: {few(without, MOST_NAMED)}" if without else ""
-        yield _line(label, "lock.wheels", IN_THE_LOCK,
-                    f"{unknown} of {len(offered)} packages: the lock names no files" if unknown else
-                    f"{len(offered) - len(without)} of {len(offered)} packages have a wheel{lacking}")
+        yield fact("lock.wheels", label,
+                   f"{unknown} of {len(offered)} packages: the lock names no files" if unknown else
+                   f"{len(offered) - len(without)} of {len(offered)} packages have a wheel{lacking}")
 
 
 def _looked_at(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
     judged = [_package(found, label, report, finding) for finding in report.findings
-              if finding.verdict.status not in FINE]
+              if not finding.verdict.status.mends]
     # Packages that a newer version fixes come first.
-    yield from sorted(judged, key=lambda fact: fact.owner is not None or not fact.package)
+    yield from sorted(judged, key=lambda each: each.owner is not None or not each.package)
     for module in report.unowned:
-        yield Fact(code="module.turns-gil-on", target=label, effect=Effect.BLOCKS, subject=module,
-                   text=f"{module}, of no package, turns the GIL on", step=PlanStep.DEPENDENCIES)
-    in_the_way = report.unowned or any(fact.step is PlanStep.DEPENDENCIES for fact in judged)
+        yield fact("module.turns-gil-on", label, f"{module}, of no package, turns the GIL on", subject=module)
+    in_the_way = report.unowned or any(each.step is PlanStep.DEPENDENCIES for each in judged)
     if found.project.requirements_known and not in_the_way:
         yield _all_ready(label, report)
     if not (report.unowned or turns_gil_on(found, label)):
@@ -80,31 +93,28 @@ def _package(found: Evaluation, label: str, report: BuildReport, finding: Findin
     """Return the fact about one package that is not simply ready."""
     status = finding.verdict.status
     why = next(iter(finding.verdict.reasons), "")
-    fact = Fact(code=f"package.{status}", target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
-                text=f"{name_and_version(finding)} {_words(finding)}", step=PlanStep.DEPENDENCIES,
+    name = name_and_version(finding)
+    said = fact(f"package.{status}", label, f"{name} {_words(finding)}", subject=name,
                 evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status is Status.NO_WHEEL:
-        fact = replace(fact, text=f"{fact.text} for {label}")
-    if status in UNJUDGED:
-        # A fault of the interpreter says nothing about the dependencies.
-        step = None if status is Status.INTERPRETER else PlanStep.DEPENDENCIES
-        fact = replace(fact, step=step, effect=Effect.UNKNOWN, evidence=why,
-                       text=f"{name_and_version(finding)}: {status.words}")
+        said = replace(said, text=f"{said.text} for {label}")
+    if status.unjudged:
+        said = replace(said, evidence=why, text=f"{name}: {status.words}")
     elif status is Status.LOST:
         # C code that is lost is a price, and blocks only where that was measured to be high.
         slower = lost_too_much(found, label)
-        fact = replace(fact, effect=Effect.BLOCKS if slower else Effect.COSTS, step=None,
-                       text=f"{name_and_version(finding)} loses its C code{f', and {slower}' if slower else ''}",
+        said = replace(said, effect=Effect.BLOCKS if slower else said.effect,
+                       text=f"{name} loses its C code{f', and {slower}' if slower else ''}",
                        evidence="" if slower else "; ".join(finding.verdict.reasons[:2]))
     if status is Status.INTERPRETER:
-        return fact
+        return said
     if status is Status.FAILS and (absent := _absent_needs(report, finding)):
-        return replace(fact, text=f"{name_and_version(finding)} cannot be imported without {few(absent)}",
+        return replace(said, text=f"{name} cannot be imported without {few(absent)}",
                        action=f"{absent[0]} first: {finding.name} needs it", owner=absent[0], package=absent[0],
                        explain=absent[0])
     if newer := newer_version(report, finding):
-        return replace(fact, action=f"take {finding.name} {newer}, which mends it", package=f"{finding.name} {newer}")
-    return replace(fact, action=advice(report, finding), owner=finding.name, package=finding.name,
+        return replace(said, action=f"take {finding.name} {newer}, which mends it", package=f"{finding.name} {newer}")
+    return replace(said, action=advice(report, finding), owner=finding.name, package=finding.name,
                    explain=finding.name)
 
 
@@ -133,15 +143,14 @@ def _all_ready(label: str, report: BuildReport) -> Fact:
     count = len(report.findings) + report.others
     lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
     less = f"; without their C code: {few(lost, MOST_NAMED)}" if lost else ""
-    return Fact(code="packages.ready", target=label, effect=Effect.NOTE, step=PlanStep.DEPENDENCIES, state="done",
-                text=f"{counted(count, 'package')} on {label}{less}" if count else "it has none")
+    return fact("packages.ready", label, f"{counted(count, 'package')} on {label}{less}" if count else "it has none")
 
 
 def _extension_files(found: Evaluation, label: str, report: BuildReport) -> Fact:
     files = sum(len(finding.seen.extensions) for finding in (*report.findings, *own_finding(found, label)))
     who = counted(files, "extension file does", "extension files do")
-    return Fact(code="extension-files.need-no-gil", target=label, effect=Effect.SUPPORTS,
-                text=f"{who} without the GIL, as slots and imports say" if files
+    return fact("extension-files.need-no-gil", label,
+                f"{who} without the GIL, as slots and imports say" if files
                 else "no extension file is in the way")
 
 
@@ -152,8 +161,8 @@ def _culprits(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fa
     for finding in report.findings:
         if finding.verdict.status is Status.GIL and gil_users(finding.seen):
             way = _ways(report, finding, places, tests.culprits if tests else ())
-            yield _line(label, "package.way-to-gil", CULPRITS,
-                        f"{finding.name} {finding.version}: {way}", subject=name_and_version(finding))
+            yield fact("package.way-to-gil", label, f"{finding.name} {finding.version}: {way}",
+                       subject=name_and_version(finding))
 
 
 def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips: Sequence[str]) -> str:
@@ -200,17 +209,12 @@ def _development(found: Evaluation) -> Iterator[Fact]:
     names, extras = found.development.packages, found.development.extras
     if names:
         what = counted(len(names), "package is", "packages are")
-        yield _line(FREE_THREADING, "packages.development", DEVELOPMENT,
-                    f"{what} for development alone: {few(names, MOST_NAMED)}")
+        yield fact("packages.development", FREE_THREADING, f"{what} for development alone: {few(names, MOST_NAMED)}")
     for label, lacking in found.development.lacking.items():
-        yield _line(label, "packages.development-missing", DEVELOPMENT,
-                    f"tests that need {few(lacking, MOST_NAMED)} cannot be run there: no such package could be "
-                    "installed")
+        yield fact("packages.development-missing", label,
+                   f"tests that need {few(lacking, MOST_NAMED)} cannot be run there: no such package could be "
+                   "installed")
     if extras:
         what = inflect(len(extras), "extra")
-        yield _line(FREE_THREADING, "packages.extras", DEVELOPMENT,
-                    f"{what} {few(extras, MOST_NAMED)}: --extra {extras[0]} judges the project with it")
-
-
-def _line(target: str, code: str, heading: str, text: str, *, subject: str = "") -> Fact:
-    return Fact(code=code, target=target, effect=Effect.NOTE, heading=heading, text=text, subject=subject)
+        yield fact("packages.extras", FREE_THREADING,
+                   f"{what} {few(extras, MOST_NAMED)}: --extra {extras[0]} judges the project with it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 from gilscope.toolkit.own_files import is_test
@@ -20,14 +20,29 @@ WORKLOADS = {"workload", "script"}
 NOT_SEEN = "no Python code of the project's own was seen running in two threads"
 NOT_TOGETHER = f"{NOT_SEEN}; name a --workload, or --threads 4 for its tests"
 C_CODE = "; C code is not watched"
+CODES = Codes({
+    "race.confirmed": Kind(Effect.BLOCKS, step=PlanStep.RACES, state="open", heading=HEADING),
+    "race.unconfirmed": Kind(Effect.UNKNOWN, step=PlanStep.RACES, state="open", heading=HEADING),
+    "races.not-known": Kind(Effect.UNKNOWN),
+    "workload.other-work-in-threads": Kind(Effect.UNKNOWN),
+    "race.atomicity-violation": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=HEADING),
+    "race.in-tests": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=HEADING),
+    "races.not-looked-at": Kind(Effect.NOT_LOOKED_AT, step=PlanStep.RACES),
+    "races.not-reached": Kind(Effect.NOT_LOOKED_AT),
+    "races.not-together": Kind(Effect.NOT_LOOKED_AT),
+    "races.part-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "races.none": Kind(Effect.NOTE, step=PlanStep.RACES, state="done"),
+    "races.none-seen": Kind(Effect.NOTE, heading=HEADING),
+    "races.nothing-ran-together": Kind(Effect.NOTE, step=PlanStep.RACES, state="not known"),
+}, subject="races")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the races that were found, and where none could be looked for."""
     match found.races:
         case Missing() as missing:
-            yield Fact(code="races.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
-                       text=missing.reason, step=PlanStep.RACES, gap=gap(missing))
+            yield fact("races.not-looked-at", FREE_THREADING, missing.reason, gap=gap(missing))
         case races:
             yield from map(_race, races.found)
             yield from _lacking(found, races)
@@ -38,51 +53,50 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _race(race: RaceFact) -> Fact:
     places = tuple(place for place in (race.place, *race.places * (not race.violation)) if place.own)
-    effect, code = Effect.UNKNOWN, "race.unconfirmed"
+    code = "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
     action = f"{race.where}: guard {race.variable} with a lock ({race.kind})"
     if race.violation:
         confirmed = ", confirmed" if race.confirmed else ""
-        effect, code = Effect.CAUTION, "race.atomicity-violation"
+        code = "race.atomicity-violation"
         also = f"{confirmed}, it also happens with the GIL: fix it in any case"
         if race.repair:   # a lock is there, and is released in between
             repair = f"{race.repair[0].lower()}{race.repair[1:].rstrip('.')}"
             action = f"{race.where}: {repair} ({race.variable}: {race.kind})"
     elif all(place.own and is_test(place.file) for place in (race.place, *race.places)):
         confirmed = ", confirmed" if race.confirmed else ""
-        effect, code = Effect.CAUTION, "race.in-tests"
+        code = "race.in-tests"
         also = f"{confirmed}, between lines of tests alone: fix the test; what is shipped takes no part"
     elif race.confirmed:
-        effect, code, also = Effect.BLOCKS, "race.confirmed", ", confirmed: fix it first"
-    return Fact(code=code, target=FREE_THREADING, effect=effect, subject=race.variable, text=f"{race.what}{also}",
-                places=places, action=action, step=PlanStep.RACES, state="open", heading=HEADING)
+        code, also = "race.confirmed", ", confirmed: fix it first"
+    return fact(code, FREE_THREADING, f"{race.what}{also}", subject=race.variable, places=places, action=action)
 
 
 def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
     """Yield the parts that the race checker could not check."""
     for of, missing in races.lacking:
-        yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
-                   subject=f"races in the {of}", text=missing.reason, gap=gap(missing))
+        yield fact("races.part-not-looked-at", FREE_THREADING, missing.reason, subject=f"races in the {of}",
+                   gap=gap(missing))
         for label in found.labels if of in WORKLOADS else ():
             # A workload that does not run at all is reported as an unknown cost.
             if cause_of(found.speed[label].cost) is not Cause.WORKLOAD_FAILED:
-                yield Fact(code="races.not-known", target=label, effect=Effect.UNKNOWN, subject=of,
-                           text=f"whether the {of} has data races is not known: {missing.reason}")
+                yield fact("races.not-known", label, f"whether the {of} has data races is not known: {missing.reason}",
+                           subject=of)
 
 
 def _looked(found: Evaluation, races: Races) -> Iterator[Fact]:
     if races.looks and not races.found:
         uncompiled = all(look.uncompiled for look in races.looks)
         c_code = ", and C code is not watched" if found.extensions.any and not uncompiled else ""
-        yield Fact(code="races.none-seen", target=FREE_THREADING, effect=Effect.NOTE, subject="races", heading=HEADING,
-                   text=f"none {' and '.join(map(described, races.looks))}; what they did not run is not judged"
-                        f"{c_code}")
+        yield fact("races.none-seen", FREE_THREADING,
+                   f"none {' and '.join(map(described, races.looks))}; what they did not run is not judged"
+                   f"{c_code}")
     if not races.found:
-        seen = races.together
-        yield Fact(code="races.none" if seen else "races.nothing-ran-together", target=FREE_THREADING,
-                   effect=Effect.NOTE, subject="races", step=PlanStep.RACES,
-                   state=("done" if not races.unwatched else "open") if seen else "not known",
-                   text="none was found; what did not run is not judged" if seen else NOT_SEEN)
+        if races.together:
+            yield fact("races.none", FREE_THREADING, "none was found; what did not run is not judged",
+                       state="open" if races.unwatched else "done")
+        else:
+            yield fact("races.nothing-ran-together", FREE_THREADING, NOT_SEEN)
 
 
 def described(look: RaceLook) -> str:
@@ -98,11 +112,10 @@ def described(look: RaceLook) -> str:
 def _together(races: Races, *, extensions: bool) -> Iterator[Fact]:
     """Yield the untested parts: no code ran in two threads, or statements that no thread reached."""
     if not races.together:
-        yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
-                   text=f"{_not_together(races)}{C_CODE * extensions}")
+        yield fact("races.not-together", FREE_THREADING, f"{_not_together(races)}{C_CODE * extensions}",
+                   subject="threads")
     for text in unreached_texts(races):
-        yield Fact(code="races.not-reached", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
-                   text=text)
+        yield fact("races.not-reached", FREE_THREADING, text)
 
 
 def _not_together(races: Races) -> str:
@@ -127,6 +140,6 @@ def _tried(look: RaceLook) -> str:
 
 def _other_work(look: RaceLook) -> Fact:
     there, here = look.differs
-    return Fact(code="workload.other-work-in-threads", target=FREE_THREADING, effect=Effect.UNKNOWN, subject="workload",
-                text=f"the workload gives {there} in threads and {here} in the main thread: it does other work there, "
-                     "so what it gains says nothing")
+    return fact("workload.other-work-in-threads", FREE_THREADING,
+                f"the workload gives {there} in threads and {here} in the main thread: it does other work there, "
+                "so what it gains says nothing", subject="workload")

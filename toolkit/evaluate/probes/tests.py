@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
@@ -22,6 +22,37 @@ LEFT_OUT = "Tests left out"
 MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a matter of a budget that was too small
 UNFINISHED = Missing(reason="the tests were not done on the build with the GIL", cause=Cause.TIME)
 AGAIN = "evaluate once more, within a larger --budget{}: what was installed is kept"
+CODES = Codes({
+    "tests.cannot-be-collected": Kind(Effect.BLOCKS),
+    "tests.crash": Kind(Effect.BLOCKS),
+    "tests.crawl": Kind(Effect.BLOCKS),
+    "tests.exit-code": Kind(Effect.BLOCKS),
+    "tests.fail-only-here": Kind(Effect.BLOCKS),
+    "tests.hang": Kind(Effect.BLOCKS),
+    "tests.turn-gil-on": Kind(Effect.BLOCKS),
+    "tests.exit-code-with-gil-too": Kind(Effect.UNKNOWN),
+    "tests.gil-not-known": Kind(Effect.UNKNOWN),
+    "tests.lack-packages": Kind(Effect.UNKNOWN),
+    "tests.none-pass": Kind(Effect.UNKNOWN),
+    "tests.not-compared": Kind(Effect.UNKNOWN),
+    "tests.not-run": Kind(Effect.UNKNOWN, step=PlanStep.TESTS),
+    "tests.unfinished": Kind(Effect.UNKNOWN),
+    "tests.pass": Kind(Effect.SUPPORTS),
+    "tests.file-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
+    "tests.all-pass": Kind(Effect.NOTE, step=PlanStep.TESTS, state="done"),
+    "tests.do-not-start": Kind(Effect.NOTE),
+    "tests.fail-with-gil-too": Kind(Effect.NOTE),
+    "tests.failing": Kind(Effect.NOTE),
+    "tests.leave-out": Kind(Effect.NOTE),
+    "tests.left-out": Kind(Effect.NOTE, heading=LEFT_OUT),
+    "tests.module-missing": Kind(Effect.NOTE),
+    "tests.not-all-pass": Kind(Effect.NOTE, step=PlanStep.TESTS, state="open"),
+    "tests.only-without-gil": Kind(Effect.NOTE, heading=LEFT_OUT),
+    "tests.package-missing": Kind(Effect.NOTE),
+    "tests.to-look-at": Kind(Effect.NOTE),
+    "tests.unfinished-with-gil": Kind(Effect.NOTE),
+}, subject="tests")
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -40,9 +71,8 @@ def _not_run(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     # Where nothing was installed, no other command would run them.
     run = f"have its tests run, named by --tests if need be ({missing.reason})"
     other = "" if missing.cause is Cause.OFFLINE else run
-    yield Fact(code="tests.not-run", target=label, effect=Effect.UNKNOWN, subject="tests",
-               confidence="low", gap=gap(missing, part="tests"), text=_beside_tests(found, label, "run on it"),
-               evidence=missing.reason, step=PlanStep.TESTS, action=AGAIN.format("") if late else other)
+    yield fact("tests.not-run", label, _beside_tests(found, label, "run on it"), confidence="low",
+               gap=gap(missing, part="tests"), evidence=missing.reason, action=AGAIN.format("") if late else other)
 
 
 def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
@@ -50,8 +80,7 @@ def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
     tests = found.tests_with_gil(label)
     there = known(tests)
     if cause_of(tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished"):
-        yield Fact(code="tests.unfinished-with-gil", target=label, effect=Effect.NOTE, subject="tests",
-                   text=UNFINISHED.reason, gap=gap(UNFINISHED))
+        yield fact("tests.unfinished-with-gil", label, UNFINISHED.reason, gap=gap(UNFINISHED))
 
 
 def _ran(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
@@ -73,37 +102,34 @@ def _ran(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
 
 def _blocking(found: Evaluation, label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
     """Yield the differences from the tests with the GIL."""
-    def blocks(code: str, text: str, *, consequence: bool = False) -> Fact:
-        return Fact(code=code, target=label, effect=Effect.BLOCKS, subject="tests", text=text,
-                    consequence=consequence)
-
     if tests.gil_end:
         by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
-        yield blocks("tests.turn-gil-on", f"the GIL was on at the end of the tests{by}",
-                     consequence=turns_gil_on(found, label))
+        yield fact("tests.turn-gil-on", label, f"the GIL was on at the end of the tests{by}",
+                   consequence=turns_gil_on(found, label))
     ending = tests.ending
     same = there is not None and (there.ending == ending or ending.kind == "hang" == there.ending.kind)
     if ending.kind in {"crash", "hang"} and not same:
-        yield blocks(f"tests.{ending.kind}", f"the tests {ending}")
+        yield fact(f"tests.{ending.kind}", label, f"the tests {ending}")
     elif (ending.kind == "unfinished" and there and there.ending.kind == "exit"
           and tests.seconds > MUCH_LONGER * there.seconds):
-        yield blocks("tests.crawl", f"the tests hang or crawl: {ending.reached}, and take {there.seconds:.0f} s on "
-                                    f"{there.build}")
+        yield fact("tests.crawl", label,
+                   f"the tests hang or crawl: {ending.reached}, and take {there.seconds:.0f} s on "
+                   f"{there.build}")
     elsewhere = {each.file for each in there.left_out} if there else set()
     for each in () if tests.lacking else tests.left_out:
         if there is not None and each.file not in elsewhere:
-            yield blocks("tests.cannot-be-collected",
-                         f"{each.file} cannot be collected, and can on {there.build}: {each.why}")
+            yield fact("tests.cannot-be-collected", label,
+                       f"{each.file} cannot be collected, and can on {there.build}: {each.why}")
     # Tests that lack a package say nothing of the build.
     broken = (tests.failed or 0) if tests.lacking else tests.broken
     more = broken - (there.broken if there else 0)
     if more > 0:
         text = counted(more, "test fails", "tests fail")
         passing = f" that {inflect(more, 'passes', 'pass')} on {there.build}" if there else ""
-        yield blocks("tests.fail-only-here", f"{text}{passing}")
+        yield fact("tests.fail-only-here", label, f"{text}{passing}")
     elif ending.failed and not (broken or tests.lacking) and (there is None or there.ending.succeeded):
         succeeding = f", not on {there.build}" if there else ""
-        yield blocks("tests.exit-code", f"the tests end with {_exit_code(tests)}{succeeding}")
+        yield fact("tests.exit-code", label, f"the tests end with {_exit_code(tests)}{succeeding}")
 
 
 def _exit_code(tests: TestRun) -> str:
@@ -114,16 +140,14 @@ def _not_compared(label: str, left_out: Sequence[LeftOut]) -> Fact:
     """Return that files of tests that cannot be collected say nothing, without the same tests with the GIL."""
     text = (f"{counted(len(left_out), 'file of tests', 'files of tests')} cannot be collected, and whether they can "
             f"with the GIL is not known: {left_out[0].file}: {left_out[0].why}")
-    return Fact(code="tests.not-compared", target=label, effect=Effect.UNKNOWN, subject="tests", text=text,
-                gap=Gap(reason=text, cause=Cause.OTHER, remedy=Remedy.REPAIR))
+    return fact("tests.not-compared", label, text, gap=Gap(reason=text, cause=Cause.OTHER, remedy=Remedy.REPAIR))
 
 
 def _unknown(found: Evaluation, label: str, tests: TestRun) -> Fact | None:
     """Return why the tests tell nothing of the build, or None."""
     def unknown(code: str, text: str, *, remedy: Remedy | None = Remedy.REPAIR, action: str = "") -> Fact:
-        return Fact(code=code, target=label, effect=Effect.UNKNOWN, subject="tests", text=text,
-                    gap=Gap(reason=text, cause=Cause.TIME if remedy is Remedy.TIME else Cause.OTHER, remedy=remedy),
-                    action=action)
+        cause = Cause.TIME if remedy is Remedy.TIME else Cause.OTHER
+        return fact(code, label, text, action=action, gap=Gap(reason=text, cause=cause, remedy=remedy))
 
     broken_off = tests.ending.failed and not tests.passed
     if tests.ending.kind == "unfinished":
@@ -157,16 +181,14 @@ def _evidence(label: str, tests: TestRun) -> Iterator[Fact]:
     """Yield that tests pass, if any do without the GIL, and that their step is done if all of them do."""
     passed = {None: "the tests pass", 1: "1 test passes"}.get(tests.passed, f"{tests.passed} tests pass")
     if not tests.gil_end and (tests.ending.succeeded if tests.passed is None else tests.passed):
-        yield Fact(code="tests.pass", target=label, effect=Effect.SUPPORTS, subject="tests",
-                   text=f"{passed}, and the GIL is off at their end")
+        yield fact("tests.pass", label, f"{passed}, and the GIL is off at their end")
     done = "they pass" if tests.passed is None else f"{counted(tests.passed, 'test')} passed, the GIL off at their end"
     said = f"{tests.broken} of {tests.broken + (tests.passed or 0)} fail" if tests.broken else (
         f"they end with {tests.ending}" if not tests.ending.succeeded else f"{tests.passed} pass")
     left = f"; left out: {', '.join(each.file for each in tests.left_out)}" if tests.left_out else ""
     whole = tests.ending.succeeded and not (tests.broken or tests.left_out or tests.gil_end)
     text = done if whole else f"the GIL was on at their end{left}" if tests.gil_end else f"{said}{left}"
-    yield Fact(code="tests.all-pass" if whole else "tests.not-all-pass", target=label, effect=Effect.NOTE,
-               subject="tests", text=text, step=PlanStep.TESTS, state="done" if whole else "open")
+    yield fact("tests.all-pass" if whole else "tests.not-all-pass", label, text)
 
 
 def _failing(found: Evaluation, label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
@@ -175,24 +197,22 @@ def _failing(found: Evaluation, label: str, tests: TestRun, there: TestRun | Non
     named = f": {few(tests.failing)}" if tests.failing else ""
     if count:
         same = bool(tests.failing) and there is not None and set(tests.failing) <= set(there.failing)
-        yield Fact(code="tests.failing", target=label, effect=Effect.NOTE, subject="tests",
-                   text=f"{counted(count, 'test fails', 'tests fail')}"
-                        f"{', with the GIL as well' if same else ''}{named}")
+        yield fact("tests.failing", label,
+                   f"{counted(count, 'test fails', 'tests fail')}"
+                   f"{', with the GIL as well' if same else ''}{named}")
     if tests.ending.kind == "unfinished" or (tests.lacking and (tests.errors or tests.left_out)):
         return   # more time, or the packages that are missing, come first
     if count > (there.broken if there else 0):
-        yield Fact(code="tests.to-look-at", target=label, effect=Effect.NOTE, subject="tests",
-                   text=f"tests fail there{named}", action=f"look at the failing tests{named}")
+        yield fact("tests.to-look-at", label, f"tests fail there{named}", action=f"look at the failing tests{named}")
     elif count and cause_of(found.speed[label].cost) in NOT_BY_TESTS:
-        yield Fact(code="tests.fail-with-gil-too", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
-                   text=f"tests fail with the GIL, too{named}",
+        yield fact("tests.fail-with-gil-too", FREE_THREADING, f"tests fail with the GIL, too{named}",
                    action=f"mend the tests that fail with the GIL, too{named}; or name a --workload, to measure what "
                           "one thread costs")
     elif (tests.ending.failed and tests.ending.code != 1 and not tests.passed and tests.error
           and not any(_modules(found, label, tests))):
-        yield Fact(code="tests.do-not-start", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
-                   text=tests.error, action=f"have the tests start: {tests.error}; if they lack a package, name it in "
-                                            "an extra, group or file for tests")
+        yield fact("tests.do-not-start", FREE_THREADING, tests.error,
+                   action=f"have the tests start: {tests.error}; if they lack a package, name it in "
+                          "an extra, group or file for tests")
 
 
 def _modules(found: Evaluation, label: str, tests: TestRun) -> Iterator[str]:
@@ -211,8 +231,7 @@ def _modules(found: Evaluation, label: str, tests: TestRun) -> Iterator[str]:
 def _packages_missing(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
     """Yield the actions for missing modules and packages that tests need."""
     for name in _modules(found, label, tests):
-        yield Fact(code="tests.module-missing", target=FREE_THREADING, effect=Effect.NOTE, subject=name,
-                   text=f"the tests import {name}, which is not there",
+        yield fact("tests.module-missing", FREE_THREADING, f"the tests import {name}, which is not there", subject=name,
                    action=_have_module(name, sdist=(found.project.root / "PKG-INFO").is_file()))
     if tests.ending.kind == "unfinished" or not (tests.lacking and (tests.errors or tests.left_out)):
         return
@@ -224,8 +243,7 @@ def _packages_missing(found: Evaluation, label: str, tests: TestRun) -> Iterator
         if key in advised:
             continue   # it has an action of its own
         needed = key in found.needed
-        yield Fact(code="tests.package-missing", target=label, effect=Effect.NOTE, subject=name,
-                   text=f"{name} could not be installed",
+        yield fact("tests.package-missing", label, f"{name} could not be installed", subject=name,
                    action=f"{name} could not be installed, and the program itself needs it: build it from source "
                           "(--build-sdists), or replace it" if needed
                    else f"let the tests do without {name}, or replace it")
@@ -245,15 +263,12 @@ def _left_out(label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fac
     """Yield the files of tests that could not be collected: mend them, or leave them out on purpose."""
     for each in tests.left_out:
         as_well = _with_gil(each, there)
-        yield Fact(code="tests.left-out", target=label, effect=Effect.NOTE, subject=each.file, heading=LEFT_OUT,
-                   text=f"{each.file} cannot be collected{as_well}: {each.why}")
-        yield Fact(code="tests.file-not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject=each.file,
-                   text=f"cannot be collected, see {LEFT_OUT}")
+        yield fact("tests.left-out", label, f"{each.file} cannot be collected{as_well}: {each.why}", subject=each.file)
+        yield fact("tests.file-not-looked-at", label, f"cannot be collected, see {LEFT_OUT}", subject=each.file)
     if tests.left_out and not tests.lacking:
         files = [each.file for each in tests.left_out]
         command = shlex.quote(shlex.join(("python", *tests.command[1:])))
-        yield Fact(code="tests.leave-out", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
-                   text=f"{', '.join(files)} cannot be collected",
+        yield fact("tests.leave-out", FREE_THREADING, f"{', '.join(files)} cannot be collected",
                    action=f"have {', '.join(files)} collected, or leave {'it' if len(files) == 1 else 'them'} out on "
                           f"purpose: --tests {command}")
 
@@ -263,10 +278,9 @@ def _only_here(label: str, tests: TestRun, there: TestRun) -> Iterator[Fact]:
     here = {each.file for each in tests.left_out}
     for each in there.left_out:
         if each.file not in here:
-            yield Fact(code="tests.only-without-gil", target=label, effect=Effect.NOTE, subject=each.file,
-                       heading=LEFT_OUT,
-                       text=f"{each.file} runs here and cannot be collected on {there.build}: {each.why}; it counts in "
-                            "tests and races, not in what one thread costs")
+            yield fact("tests.only-without-gil", label,
+                       f"{each.file} runs here and cannot be collected on {there.build}: {each.why}; it counts in "
+                       "tests and races, not in what one thread costs", subject=each.file)
 
 
 def _with_gil(out: LeftOut, there: TestRun | None) -> str:

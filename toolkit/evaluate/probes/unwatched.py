@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.units import few
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
 
 MOST_LINES = 3
+CODES = Codes({
+    "code.not-watched": Kind(Effect.UNKNOWN, state="open"),
+    "code.to-look-at": Kind(Effect.NOTE),
+})
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -22,15 +27,13 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     if races is None or not races.unwatched:
         return
     places = few([f"{each.what} ({each.place})" for each in races.unwatched])
-    yield Fact(code="code.not-watched", target=FREE_THREADING, effect=Effect.UNKNOWN, subject="code",
-               text=f"several threads run what the race checker does not watch: {places}; look at it, and say why it "
-                    "may be (# race: ok WHY)",
-               places=tuple(each.place for each in races.unwatched),
-               step=PlanStep.RACES if races.together else None, state="open")
+    yield fact("code.not-watched", FREE_THREADING,
+               f"several threads run what the race checker does not watch: {places}; look at it, and say why it "
+               "may be (# race: ok WHY)", subject="code", places=tuple(each.place for each in races.unwatched),
+               step=PlanStep.RACES if races.together else None)
     first = races.unwatched[:MOST_LINES]
     seen = ", ".join(f"{each.place} ({each.what})" for each in first)
     for each in first:
-        yield Fact(code="code.to-look-at", target=FREE_THREADING, effect=Effect.NOTE, subject=str(each.place),
-                   text=each.what, places=(each.place,),
+        yield fact("code.to-look-at", FREE_THREADING, each.what, subject=str(each.place), places=(each.place,),
                    action=f"{seen}: several threads run it, and nothing watched it; guard it, or say why it may be "
                           "(# race: ok WHY)")

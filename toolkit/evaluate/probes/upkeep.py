@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.decision import State
     from gilscope.toolkit.evaluate.evaluation import Evaluation
 
 NO_BYTECODE = (
@@ -18,25 +17,31 @@ NO_BYTECODE = (
 COMPILE = ("run `python -m compileall` when the image is built, or leave PYTHONDONTWRITEBYTECODE unset: constants that "
            "come from a .pyc are not counted")
 CLASSIFIER = "Programming Language :: Python :: Free Threading :: 2 - Beta"
+CODES = Codes({
+    "upkeep.no-bytecode": Kind(Effect.CAUTION),
+    "upkeep.ci": Kind(Effect.NOTE, step=PlanStep.CI, state="done"),
+    "upkeep.classifier": Kind(Effect.NOTE, step=PlanStep.CLASSIFIER, state="done"),
+    "upkeep.no-ci": Kind(Effect.NOTE, step=PlanStep.CI, state="open"),
+    "upkeep.no-classifier": Kind(Effect.NOTE, step=PlanStep.CLASSIFIER, state="open"),
+})
+fact = CODES.fact
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the steps for CI and the classifier, and each place where an image is told to have no .pyc."""
     ci, classifier = found.upkeep.ci or found.request.ci_file, found.upkeep.classifier
-    yield _step(PlanStep.CI, "ci", "done" if ci else "open", ci or "gilscope evaluate --ci github writes a job")
+    if ci:
+        yield fact("upkeep.ci", FREE_THREADING, ci, subject="ci")
+    else:
+        yield fact("upkeep.no-ci", FREE_THREADING, "gilscope evaluate --ci github writes a job", subject="ci")
     if classifier:
-        yield _step(PlanStep.CLASSIFIER, "classifier", "done", classifier)
+        yield fact("upkeep.classifier", FREE_THREADING, classifier, subject="classifier")
     elif not found.upkeep.published:
-        yield _step(PlanStep.CLASSIFIER, "classifier", "not needed", "the project has no metadata that is published")
+        yield fact("upkeep.no-classifier", FREE_THREADING, "the project has no metadata that is published",
+                   subject="classifier", state="not needed")
     else:
         # It says too much while something is in the way.
-        yield _step(PlanStep.CLASSIFIER, "classifier", "open",
-                    f"add the classifier '{CLASSIFIER}' once the steps above are done")
+        yield fact("upkeep.no-classifier", FREE_THREADING, subject="classifier",
+                   text=f"add the classifier '{CLASSIFIER}' once the steps above are done")
     for place in found.upkeep.no_bytecode:
-        yield Fact(code="upkeep.no-bytecode", target=FREE_THREADING, effect=Effect.CAUTION, subject=place,
-                   text=NO_BYTECODE, action=f"{place}: {COMPILE}")
-
-
-def _step(step: PlanStep, what: str, state: State, text: str) -> Fact:
-    code = f"upkeep.{what}" if state == "done" else f"upkeep.no-{what}"
-    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, subject=what, text=text, step=step, state=state)
+        yield fact("upkeep.no-bytecode", FREE_THREADING, NO_BYTECODE, subject=place, action=f"{place}: {COMPILE}")
