@@ -28,7 +28,6 @@ from gilscope.toolkit.race.verdicts.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.race.report.model import Access
     from gilscope.toolkit.race.report.settings import Suppression
     from gilscope.toolkit.race.verdicts.judge import RaceKey, Verdict
     from gilscope.toolkit.race.verdicts.records import FunctionPlace
@@ -39,15 +38,6 @@ NO_PROCESS = ProcessRecord(pid=0, core="", root="")   # no process has written a
 def load(folder: str, suppressions: Sequence[Suppression] = ()) -> RaceReport:
     """Return the report of a run from its spool folder; the suppressions are those in pyproject.toml."""
     return Gathering(folder).report(suppressions)
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """The gravest verdict on one race, with its accesses."""
-
-    verdict: Verdict
-    first: Access
-    second: Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +77,9 @@ class Gathering:
         for file, value in self._reader.read():
             self._add(file, value)
         verdicts = list(self._verdicts(section))
-        findings = _by_race(verdicts)
-        variables, counts = _variables(findings.values()), self._counts_by_race(verdicts)
-        races = [_race(key, finding, variables, counts.get(key, 1)) for key, finding in findings.items()]
+        gravest = _by_race(verdicts)
+        variables, counts = _variables(gravest.values()), self._counts_by_race(verdicts)
+        races = [_race(verdict, variables, counts.get(key, 1)) for key, verdict in gravest.items()]
         races = _without_shadows(sorted(races, key=_place_order))
         shown, hidden, used = _suppress(races, suppressions, self._head.root)
         suppressing = {(site.path, site.line) for verdict in verdicts for site in verdict.suppressing}
@@ -112,7 +102,7 @@ class Gathering:
 
     def is_parsed(self) -> bool:
         """Return True if every source that a verdict depends on could be parsed."""
-        return all(process.is_parsed() for process in self._processes.values())
+        return all(process.sources.is_parsed() for process in self._processes.values())
 
     def _add(self, file: str, value: object) -> None:
         """Add the record in a line of a process's file."""
@@ -162,45 +152,42 @@ class Gathering:
         return counts
 
 
-def _by_race(verdicts: Iterable[Verdict]) -> dict[RaceKey, _Finding]:
+def _by_race(verdicts: Iterable[Verdict]) -> dict[RaceKey, Verdict]:
     """Return the gravest verdict on each race, of several the first."""
     found: dict[RaceKey, Verdict] = {}
     for verdict in verdicts:
         known = found.get(verdict.key)
         if known is None or verdict.severity.rank < known.severity.rank:
             found[verdict.key] = verdict
-    return {key: _Finding(verdict, *verdict.accesses()) for key, verdict in found.items()}
+    return found
 
 
-def _race(key: RaceKey, finding: _Finding, variables: Mapping[str, _Variable], count: int) -> Race:
-    first, second = finding.first, finding.second
-    name, record, rule = finding.verdict.name, finding.verdict.context.record, finding.verdict.classification.rule
+def _race(verdict: Verdict, variables: Mapping[str, _Variable], count: int) -> Race:
+    first, second = verdict.accesses
+    key, name, rule, part = verdict.key, verdict.name, verdict.classification.rule, verdict.context.record.part
     variable = variables.get(key.base, _Variable(Locksets([]), updated=False))
     lock = sentences.missing_lock(
-        variable.locks, first, second, finding.verdict.process.name, unordered=record.sort == "order")
-    remedy = None if variable.updated else finding.verdict.remedy()    # no step for the check repairs a lost update
+        variable.locks, first, second, verdict.process.name, unordered=verdict.context.record.sort == "order")
+    remedy = None if variable.updated else verdict.remedy()    # no step for the check repairs a lost update
     return Race(
         ident=ident(*key), variable=name.text, base=name.base, name=name.name, item_key=name.item_key, kind=key.kind,
-        severity=finding.verdict.classification.severity, rule=rule, first=first, second=second, count=max(1, count),
-        pattern=(sentences.pattern(key.kind, record.part, name.item_key, first, second) if rule is None
+        severity=verdict.classification.severity, rule=rule, first=first, second=second, count=max(1, count),
+        pattern=(sentences.pattern(key.kind, part, name.item_key, first, second) if rule is None
                  else sentences.RULES[rule]),
         missing=lock.sentence,
-        repair=sentences.repair(key.kind, record.part, first, second, lock, remedy), remedy=remedy,
-        reason=_reason(finding.verdict),
-    )
+        repair=sentences.repair(key.kind, part, first, second, lock, remedy), remedy=remedy, reason=_reason(verdict))
 
 
-def _variables(findings: Iterable[_Finding]) -> dict[str, _Variable]:
+def _variables(verdicts: Iterable[Verdict]) -> dict[str, _Variable]:
     """Return, by its base, what all conflicts on a variable say that are no notes."""
-    grave: dict[str, list[_Finding]] = {}
-    for finding in findings:
-        if finding.verdict.severity is not Severity.NOTE:
-            grave.setdefault(finding.verdict.name.base, []).append(finding)
+    grave: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.severity is not Severity.NOTE:
+            grave.setdefault(verdict.name.base, []).append(verdict)
     return {base: _Variable(
-        locks=Locksets((OwnedVariable(each.verdict.process.name, each.verdict.context.record.owner.number,
-                                      each.verdict.name.text), side)
-                       for each in found for side in (each.first, each.second)),
-        updated=any(each.verdict.classification.kind is RaceKind.LOST_UPDATE for each in found),
+        locks=Locksets((OwnedVariable(each.process.name, each.context.record.owner.number, each.name.text), side)
+                       for each in found for side in each.accesses),
+        updated=any(each.classification.kind is RaceKind.LOST_UPDATE for each in found),
     ) for base, found in grave.items()}
 
 

@@ -6,6 +6,8 @@ stored over a value that looked like a memo.  So all records are read first; whi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.site import SiteInfo
@@ -43,7 +45,8 @@ class RaceKey(NamedTuple):
     kind: RaceKind
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Verdict:
     """A conflict, what it is called, and how severe it is."""
 
     process: CheckedProcess
@@ -57,15 +60,16 @@ class Verdict(NamedTuple):
         """The severity, SUPPRESSED by a comment."""
         return Severity.SUPPRESSED if self.suppressing else self.classification.severity
 
-    @property
+    @cached_property
     def key(self) -> RaceKey:
         """The race that this conflict belongs to."""
         first, second = self.context.first, self.context.second
         places = sorted((place_of(first, second, self.context), place_of(second, first, self.context)))
         return RaceKey((places[0], places[1]), self.name.base, self.classification.kind)
 
+    @cached_property
     def accesses(self) -> tuple[Access, Access]:
-        """Return the two sides for the report."""
+        """The two sides for the report."""
         sides = self.context.record.first, self.context.record.second
         return accesses(self.context, [(side, tuple(map(self.process.lock, side.locks))) for side in sides])
 
@@ -82,7 +86,7 @@ class CheckedProcess:
         self.parent = ""      # the file of the process that it was forked from
         self.conflicts: list[ConflictRecord] = []
         self._sites = SiteIndex()
-        self._sources = SourceFiles()
+        self.sources = SourceFiles()
         self._locksets: dict[Location, frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
         self._locks: dict[int, HeldLock] = {}
@@ -90,7 +94,7 @@ class CheckedProcess:
     def add_file(self, record: FileRecord) -> None:
         """Add a checked file."""
         if record.source:
-            self._sources.add(record.path, record.source.encode("latin-1", "replace"))
+            self.sources.add(record.path, record.source.encode("latin-1", "replace"))
         for number, *fields in record.sites:
             self._sites.add(number, SiteInfo(record.path, *fields))
 
@@ -117,14 +121,14 @@ class CheckedProcess:
         """Return the verdict on a conflict, None if its sites are not in the records."""
         try:
             context = self._context(record)
-            return Verdict(self, context, variable_name(record, self._sites), classify(context),
-                           suppressing_sites(context))
+            return Verdict(process=self, context=context, name=variable_name(record, self._sites),
+                           classification=classify(context), suppressing=suppressing_sites(context))
         except LookupError:
             return None
 
     def _context(self, record: ConflictRecord) -> ConflictContext:
         return ConflictContext(
-            record, self._side(record.first), self._side(record.second), self._sites, self._sources,
+            record, self._side(record.first), self._side(record.second), self._sites, self.sources,
             lockset=self._locksets[_location(record)], changed=self._changed)
 
     def _side(self, record: SideRecord) -> ConflictSide:
@@ -134,14 +138,10 @@ class CheckedProcess:
             kind = AccessKind.READ
         return ConflictSide(record.site, site, kind, frozenset(lock.uid for lock in record.locks), record.span)
 
-    def is_parsed(self) -> bool:
-        """Return True if every source that a verdict depends on could be parsed."""
-        return self._sources.is_parsed()
-
     def lock(self, record: LockRecord) -> HeldLock:
         """Return a lock with its name."""
         if record.uid not in self._locks:
-            self._locks[record.uid] = held_lock(record, self._sources)
+            self._locks[record.uid] = held_lock(record, self.sources)
         return self._locks[record.uid]
 
 
