@@ -6,6 +6,8 @@ Python need them, those of a confirming run, and only at exit.
 
 from __future__ import annotations
 
+from gilscope.toolkit.race.site import OPS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +44,6 @@ def operations() -> dict[str, Callable[..., Any]]:
         names = [name for name in found if not name.startswith("gilscope:")]
         return names if isinstance(found, list) else {name: found[name] for name in names}
 
-    passing = ("attr_read", "attr_write", "attr_update", "attr_proxy", "item_proxy", "global_read", "global_write",
-               "global_update", "cell_read", "cell_write", "cell_update", "method", "size", "iterate", "advance",
-               "enter", "locking")
-    return {**dict.fromkeys(passing, first), "reads": second, "writes": second, "item_read": item_read,
+    return {**dict.fromkeys(OPS, first), "reads": second, "writes": second, "item_read": item_read,
             "item_write": item_write, "item_delete": item_delete, "attr_store": attr_store, "contains": contains,
             "dynamic": dynamic, "locals_": locals_, "begin": int, "token": object, "slice_": slice}
