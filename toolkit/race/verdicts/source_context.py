@@ -43,6 +43,7 @@ class SourceFiles:
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
+        self._around: dict[SiteInfo, list[ast.AST]] = {}
         self._memos: dict[SiteInfo, bool] = {}
 
     def add(self, path: str, source: bytes) -> None:
@@ -73,8 +74,10 @@ class SourceFiles:
 
     def around(self, site: SiteInfo) -> list[ast.AST]:
         """Return the nodes that enclose the site's expression, innermost first."""
-        tree = self.tree(site.path)
-        return [] if tree is None else list(reversed(list(_down(tree, site))))
+        if site not in self._around:
+            tree = self.tree(site.path)
+            self._around[site] = [] if tree is None else [*_down(tree, site)][::-1]
+        return self._around[site]
 
     def stored(self, site: SiteInfo) -> ast.expr | None:
         """Return the expression that the site stores, None if it is not one plain assignment."""
