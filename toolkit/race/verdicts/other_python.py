@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -22,14 +21,13 @@ CODE = ("import sys; sys.path.insert(0, sys.argv[1]); "
 def load_with(python: str, folder: str, suppressions: Sequence[Suppression]) -> RaceReport:
     """Return the report of a run whose program ran in `python`; the other arguments are those of `load`."""
     from gilscope.toolkit.builds.environment import harness_path
+    from gilscope.toolkit.processes.supervised import run
 
     gathering = Gathering(folder)
     found = gathering.report(suppressions)
     if gathering.is_parsed():
         return found
-    words = [python, "-I", "-c", CODE, str(harness_path()), folder]
-    ended = subprocess.run(words, input=json.dumps(plain_value(suppressions)), capture_output=True, text=True,
-                           check=False)
+    ended = run([python, "-I", "-c", CODE, str(harness_path()), folder, json.dumps(plain_value(suppressions))])
     try:
         return from_plain(RaceReport, json.loads(ended.stdout))
     except (DamagedError, ValueError):
@@ -37,6 +35,6 @@ def load_with(python: str, folder: str, suppressions: Sequence[Suppression]) -> 
 
 
 def print_report() -> None:
-    """Print the report of the folder in the command line as JSON, with the suppressions in standard input."""
-    suppressions = [from_plain(Suppression, each) for each in json.load(sys.stdin)]
+    """Print the report of the folder in the command line as JSON; the suppressions follow it."""
+    suppressions = [from_plain(Suppression, each) for each in json.loads(sys.argv[3])]
     json.dump(to_plain(load(sys.argv[2], suppressions)), sys.stdout)
