@@ -77,7 +77,7 @@ class RaceSession:
     def _start(self) -> None:
         self.core = load_core()
         self._is_project = hook.project_filter(str(self.options.get("root", "")), self.include)
-        self._undo.append(sync.install(self.core))
+        self._undo.append(sync.install(self.core, is_checked=self._is_project))
         self._undo.append(hook.install(self.core, self._is_project, self._note_loaded))
         pytest = ImportPatcher({"_pytest.assertion.rewrite": self._rewrite_tests})
         pytest.start()

@@ -19,6 +19,7 @@ class AccessKind(IntEnum):
     GROW = 5       # append, insert, a new key
     SHRINK = 6     # pop, remove, clear
     RESHAPE = 7    # slice assignment, sort, reverse: several steps
+    MISS = 8       # a lookup of a key that is not there
 
 
 WRITES = frozenset({AccessKind.WRITE, AccessKind.ATOMIC, AccessKind.GROW, AccessKind.SHRINK, AccessKind.RESHAPE})

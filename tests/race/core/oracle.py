@@ -24,14 +24,14 @@ from pathlib import Path
 
 from gilscope.toolkit.race.terms import AccessKind, Flag
 
-READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE = map(int, AccessKind)
+READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE, MISS = map(int, AccessKind)
 # As in the core: detection/touch.c, core.h, detection/hand_off.c
 HAND, TAKE, LOOK, UNORDERED, QUIET, UNHAND, UPDATE, OWN, PRESENCE = (1 << bit for bit in range(9))
 REMOVES, REMOVES_ITEM = 1 << 28, 1 << 26
 OBJECT, CONTAINER = 1, 2                       # what a load gets: detection/reads.c
 RIGHT, LEFT, ANYWHERE, STAYS = range(4)
 BY_POLLS, BY_ALL, BY_FRESH, BY_NEW = 1, 2, 4, 8
-RACING = {WRITE: {READ, WRITE}, READ: {WRITE}, ITERATE: {GROW, SHRINK, RESHAPE}, GROW: {ITERATE, RESHAPE},
+RACING = {WRITE: {READ, WRITE, MISS}, READ: {WRITE}, ITERATE: {GROW, SHRINK, RESHAPE}, GROW: {ITERATE, RESHAPE},
           SHRINK: {ITERATE, RESHAPE}, RESHAPE: {ITERATE, GROW, SHRINK, RESHAPE}}
 
 
@@ -265,7 +265,7 @@ class Oracle:
             self.on_take_item(uid, owner, key)
         access.after = thread.now.copy()
         seen = None
-        self._relies(thread, where, access)
+        self._look(thread, where, access)
         if options & UPDATE or (kind == READ and not options & LOOK):
             seen = self._load(thread, where, access, loaded)
         if access.writes():
@@ -299,13 +299,15 @@ class Oracle:
                     self.conflict("order", where, earlier.side(earlier_kind), access.side(kind), must=not relied)
         where.accesses.append((kind, access))
 
-    def _relies(self, thread, where, access):
-        """Compare a read whose result others rely on with removals in one step."""
+    def _look(self, thread, where, access):
+        """Compare a read whose result others rely on with removals in one step; keep a lookup that missed."""
         relies = access.site.flags & Flag.RELIES and (access.kind == READ or access.options & UPDATE)
         for act in where.acts if relies else ():
             if act.kind == ATOMIC and act.site.flags & REMOVES_ITEM and not thread.now.past(act):
-                self.conflict("order", where, act.side(), access.side(READ), must=False)
-                self.conflict("order", where, act.side(), access.side(), must=False)
+                for kind in (READ, MISS, access.kind):
+                    self.conflict("order", where, act.side(), access.side(kind), must=False)
+        if access.kind == READ and access.options & (LOOK | TAKE) == LOOK:
+            where.accesses.append((MISS, access))      # it came before the store of its key
 
     def _removes(self, thread, where, access):
         """Compare a removal in one step with reads whose results others rely on."""

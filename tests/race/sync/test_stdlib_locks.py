@@ -46,6 +46,14 @@ def test_logging_orders_nothing(core, logger):
     assert core.raced == {"x", "y"}
 
 
+def test_module_that_is_checked_relies_on_its_locks():
+    with installed(is_checked=lambda name, _path: name == "logging") as core:
+        logger = logging.Logger("a logger of the test")  # noqa: LOG001  known to nobody else
+        logger.addHandler(logging.StreamHandler(io.StringIO()))
+        in_turn(*[lambda: (logger.warning("line"), core.write("x"), logger.warning("line"))] * 2)
+        assert not core.raced
+
+
 def test_handler_of_the_program_may_rely_on_its_lock(core, logger):
     class Counting(logging.Handler):
         def emit(self, record):

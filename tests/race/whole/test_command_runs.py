@@ -83,6 +83,33 @@ def test_clean_program_leaves_no_trace(python, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 
+OWN_LOCKS = """
+    import logging, queue, threading
+    q, gate = queue.Queue(maxsize=2), threading.Semaphore(1)
+    def put():
+        for number in range(20):
+            q.put(number)
+            logging.getLogger(f"logger {number % 3}").debug("put")
+    def take():
+        for _ in range(20):
+            with gate:
+                q.get()
+            q.task_done()
+    threads = [threading.Thread(target=target) for target in (put, take, put, take)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    """
+
+
+@pytest.mark.builds("gil", "free")
+def test_included_module_of_the_library_relies_on_its_own_locks(python, tmp_path):
+    modules = ("queue", "threading", "logging")
+    done = race(tmp_path, OWN_LOCKS, *(word for name in modules for word in ("--include", name)), python=python)
+    assert done.returncode == 0, done.stderr
+
+
 POLLED = """
     import threading
     class Job:

@@ -1,6 +1,6 @@
 /* Made from toolkit/race/effects.py and terms.py by `python -m gilscope.toolkit.race._core.header`: do not edit it.  */
 enum Kind {
-    READ = 0, WRITE = 1, ATOMIC = 2, SIZE = 3, ITERATE = 4, GROW = 5, SHRINK = 6, RESHAPE = 7,
+    READ = 0, WRITE = 1, ATOMIC = 2, SIZE = 3, ITERATE = 4, GROW = 5, SHRINK = 6, RESHAPE = 7, MISS = 8,
 };
 enum Flag {
     CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,

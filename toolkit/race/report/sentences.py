@@ -26,7 +26,7 @@ RULES = {
     "construction": "The constructor stored it before any other thread could reach the object.",
     "memo": "A memo: whoever comes second stores the value that is already there.",
     "tolerant": "The check is only a hint: the act that follows copes with its being out of date.",
-    "presence": "The check asks for a key that nobody takes away: only what is stored under it changes.",
+    "presence": "The lookup asks for a key that nobody takes away, and the program copes if it is not there yet.",
     "idempotent": "The check decides nothing but adding an element that is then there in any case.",
 }
 REMEDIES = {

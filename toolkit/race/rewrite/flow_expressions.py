@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.race.analysis.known_names import DYNAMIC, FOREIGN_METHODS, INITIALIZERS, UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import mangle
 from gilscope.toolkit.race.effects import (
+    CHANGING,
     MAKERS,
     MUTATORS,
     SIZE_READS,
@@ -18,7 +19,15 @@ from gilscope.toolkit.race.effects import (
     library_function,
     methods_with,
 )
-from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, Paths, Read, Reads, tested_attribute
+from gilscope.toolkit.race.rewrite.partners import (
+    NOTHING,
+    NamedLocation,
+    Paths,
+    Read,
+    Reads,
+    last_identifier,
+    tested_attribute,
+)
 from gilscope.toolkit.race.rewrite.site_collector import Role
 from gilscope.toolkit.race.terms import Flag
 
@@ -34,6 +43,7 @@ _KEYED_METHODS = methods_with(Fact.KEYED)
 _HARMLESS = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)     # comparisons that any value allows
 # Builtins that accept any value.
 _ACCEPTING = frozenset({"bool", "callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set)
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 
 
@@ -183,6 +193,10 @@ class ExpressionFlow:
             return value.id in self.built
         if isinstance(value, ast.Call):
             return not isinstance(value.func, ast.Name) or value.func.id not in _NUMBERS
+        if isinstance(value, ast.BinOp):
+            return isinstance(value.left, _DISPLAYS) or isinstance(value.right, _DISPLAYS)
+        if isinstance(value, ast.Tuple):
+            return any(isinstance(part, ast.Starred) for part in value.elts)
         return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
 
     def made_from(self, value: ast.AST) -> frozenset[str]:
@@ -288,11 +302,13 @@ class CallFlow(ExpressionFlow):
             self.tested.update(node.args)
         reads = self.value(node.func) | self.arguments(node)
         self.rewriting(node)
-        if not isinstance(node.func, ast.Name):
-            return reads
-        name, scope = node.func.id, self.scope
+        name, scope = node.func.id if isinstance(node.func, ast.Name) else "", self.scope
         if self.table.is_builtin(scope, self.paths.mangled(name)):
             return reads | self.builtin(node, name)
+        if not self._is_library(node.func):
+            self.pass_on(*node.args, *(keyword.value for keyword in node.keywords))
+        if not name:
+            return reads
         if not awaited and self.summary.effects(name, method=False) and self._is_function(name):
             place = NamedLocation("call", "", name)
             self.spans.act(self, Role("call", node), place, reads)
@@ -302,6 +318,10 @@ class CallFlow(ExpressionFlow):
     def _is_function(self, name: str) -> bool:
         variable = self.table.resolve(self.scope, self.paths.mangled(name))
         return variable.place == "global" and variable.owner.bindings.get(variable.name) == {"def"}
+
+    def pass_on(self, *nodes: ast.expr | None) -> None:
+        """Record that other code gets the object of a variable, and may change it."""
+        self.spans.plan.changed |= {last_identifier(path) for node in nodes if (path := self.paths.of(node))}
 
     def arguments(self, node: ast.Call) -> Reads:
         """Evaluate a call's arguments."""
@@ -329,9 +349,14 @@ class CallFlow(ExpressionFlow):
         receiver, given = self.value(function.value), self.arguments(node)
         self.lock(name, base)
         self.keep(function.value, given)
-        if base is None or self._is_library(function.value):
+        library = self._is_library(function.value)
+        if not library:
+            self.pass_on(*node.args, *(keyword.value for keyword in node.keywords))
+        if library or base is None:
             self.rewriting(node)
             return receiver | given
+        if name in CHANGING:
+            self.pass_on(function.value)
         if name in self.table.stored_attributes:
             self.use(Role("access", function), NamedLocation("attr", base, name))
         found = self.container(node, name, base, given)

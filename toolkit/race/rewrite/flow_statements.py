@@ -152,6 +152,7 @@ class StatementFlow(CallFlow):
         self.spans.act(self, Role("access", target), place, reads, resets=value is not None and is_reset(value))
         if value is not None:
             self.store_new(target, value)
+            self.pass_on(value)
         if isinstance(target, ast.Subscript) and value is not None:
             made, keys = self.made_from(value), self.made_from(target.slice)
             if made and made <= keys and not made & UNREPEATABLE:
@@ -194,6 +195,7 @@ class StatementFlow(CallFlow):
         """Record a store that is its own partner; earlier tests are partners as well."""
         reads = self.value(node.value)
         target = node.target
+        self.pass_on(target)
         if self.spans.summary.is_polled(target):
             self.spans.plan.add_fact(Role("access", target), Flag.COUNTED)
         if isinstance(target, ast.Name):
@@ -207,6 +209,11 @@ class StatementFlow(CallFlow):
         place = self.place(target)
         if place and place.key:
             self.trace |= {Read(Role("access", target), place, self.held)}
+
+    def do_Return(self, node: ast.Return) -> None:
+        """Return a value, which the caller may change."""
+        self.parts(node)
+        self.pass_on(node.value)
 
     def do_Delete(self, node: ast.Delete) -> None:
         """Record deletions."""

@@ -149,6 +149,8 @@ class PartnerFinder:
             resets: An empty or zero value is stored.
             clears: The container is emptied.
         """
+        if place.kind != "name" and (place.kind != "call" or self._may_change(place)):
+            self.plan.changed.add(last_identifier(place.base))
         partners = {read.role for read in value if self._feeds(read, place)}
         taken = frame.taken.pop(place, None)
         if taken and (resets or clears):
@@ -188,6 +190,11 @@ class PartnerFinder:
                 kept = found.setdefault(tested, {read for read in reads if _shared(read, frame) == nearest})
                 superseded |= reads - kept
         return set().union(*found.values()), superseded
+
+    def _may_change(self, call: NamedLocation) -> bool:
+        """Return True if a call may change its receiver."""
+        known = self.summary.effects(call.key or "", method=call.base != "")
+        return known is None or bool(known.writes)
 
     def _feeds(self, read: Read, place: NamedLocation) -> bool:
         """Return True if a value that depends on the read makes the write depend on it."""
@@ -246,8 +253,12 @@ def _identifier(place: NamedLocation) -> str:
     """Return the last identifier: `d` for an item of `self.d`."""
     if place.kind == "attr":
         return place.key or ""
-    base = place.base.partition("[")[0]
-    return base.rpartition(".")[2]
+    return last_identifier(place.base)
+
+
+def last_identifier(path: str) -> str:
+    """Return `d` of `self.d` and `self.d[key]`."""
+    return path.partition("[")[0].rpartition(".")[2]
 
 
 def _is_sequence_method(place: NamedLocation, read: Read) -> bool:

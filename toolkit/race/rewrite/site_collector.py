@@ -40,6 +40,7 @@ class PartnerPlan:
         self.uses: dict[Role, set[Role]] = {}   # reads -> the reads of the same location whose test led there
         self.tests: set[Role] = set()           # the latter
         self.replaced: set[str] = set()         # variables and attributes that hold one new object after the other
+        self.changed: set[str] = set()          # those whose object the module changes, or passes on to who may
 
     def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:
         """Add partners to a write."""
@@ -112,7 +113,8 @@ class SiteCollector:
         """Add a site and return its marker, which stands for it until the code is linked."""
         index = len(self._infos)
         role = role or Role("access", node)
-        if op != "reads" and (act := self.plan.acts.get(role)):
+        act = self.plan.acts.get(role)
+        if op != "reads" and act:
             self._acts.append((index, act))
             self.acting.add(self.function)
             flags |= act.flags
@@ -129,7 +131,9 @@ class SiteCollector:
         flags |= self.plan.facts.get(role, Flag.NONE)
         if key in self.plan.replaced and op in _LOADS:
             flags |= Flag.NEW
-        if role in self.plan.acts or role in self.plan.reads:
+        # A copy put in place orders loads, like what is made anew, if nobody changes what he loaded.
+        decided = act is not None and (act.flags & Flag.GUARD or key in self.plan.changed)
+        if decided or role in self.plan.reads:
             flags &= ~Flag.NEW
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.core import Core, Place
     from gilscope.toolkit.race.sync.asyncio_ import AsyncioPatches
+    from gilscope.toolkit.race.sync.layer import IsChecked
 
 _live: SyncLayer | None = None          # the layer whose patches are in place
 _at_fork: set[str] = set()              # names of registered fork callbacks
@@ -29,19 +30,21 @@ _forking: dict[int, int] = {}           # ident of a thread that is forking -> i
 _installed: ThreadTracker | None = None    # the latest tracker: reports need its threads after the undo as well
 
 
-def install(core: Core, *, overlap: float = 0.001) -> Callable[[], None]:
+def install(core: Core, *, overlap: float = 0.001,
+            is_checked: IsChecked = lambda _name, _path: False) -> Callable[[], None]:
     """Patch locks, threads and other primitives in modules imported already and in future imports.
 
     Args:
         core: The core that receives the edges.  It tracks locks from now on.
         overlap: Seconds that the first new threads and the first tasks of workers pause, so that others run at the same
             time (at most 64 pauses per process); 0 to leave the timing unchanged.
+        is_checked: Returns True for name and path of a module whose own accesses are checked: it needs all its locks.
 
     Returns:
         A function that undoes all patches.  Locks, queues and threads created in the meantime keep working.
     """
     global _installed, _live  # noqa: PLW0603  one program, one layer at a time
-    layer = _live = SyncLayer(core, overlap)
+    layer = _live = SyncLayer(core, overlap, is_checked)
     layer.on_undo(core.track_locks())
     threads = _installed = ThreadTracker(layer)
     threads.patch_thread(_thread)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.core import Core
     Callback = Callable[..., Any] | None
+    IsChecked = Callable[[str, str], bool]
 
 __all__ = ["ObjectStates", "SyncLayer", "UntrackedLock", "allocate_lock", "imitate", "untrack_lock"]
 
@@ -25,13 +26,15 @@ class SyncLayer:
 
     Attributes:
         core: The core that receives the happens-before edges.
+        is_checked: Returns True for name and path of a module whose own accesses are checked.
         overlap: Seconds that a new thread pauses before its target, and a worker before its first tasks; 0: none.
         in_executor: Event loops inside of `run_in_executor`, by the ident of the thread.
     """
 
-    def __init__(self, core: Core, overlap: float) -> None:
+    def __init__(self, core: Core, overlap: float, is_checked: IsChecked = lambda _name, _path: False) -> None:
         self.core = core
         self.overlap = overlap
+        self.is_checked = is_checked
         self.in_executor: dict[int, Any] = {}
         self._undos: list[Callable[[], None]] = []
         self._pauses: dict[int, int] = {}      # thread ident -> pauses it made

@@ -23,8 +23,8 @@ MODULE_LOCKS = {
 
 
 def untrack_module_locks(layer: SyncLayer, module: Any) -> None:
-    """Replace the module's own locks by untracked ones."""
-    for name in MODULE_LOCKS[module.__name__]:
+    """Replace the module's own locks by untracked ones, unless the module itself is checked."""
+    for name in () if layer.is_checked(module.__name__, module.__file__) else MODULE_LOCKS[module.__name__]:
         untrack_lock(layer, module, name)
 
 
@@ -37,6 +37,8 @@ class LoggingPatches:
 
     def patch(self, module: Any) -> None:
         """Untrack the module's lock, and those of handlers that run no code of the program."""
+        if self._layer.is_checked(module.__name__, module.__file__):
+            return
         untrack_module_locks(self._layer, module)
         self._layer.wrap(module.Handler, "createLock", None, self.after_create_lock, muted=False)
         for handler in {getattr(module, "lastResort", None)} - {None}:

@@ -222,7 +222,7 @@ def publishes(conflict: ConflictContext) -> bool:
     dependent = _others_depend(read, conflict) or write.site.flags & (Flag.AUGMENTED | Flag.DELETE | Flag.MULTI)
     new = write.site.flags & Flag.NEW and not conflict.sources.changes_after(write.site) and (
         read.site.flags & (Flag.TEST | Flag.SNAPSHOT) or not conflict.sources.may_be_none(write.site))
-    if dependent or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
+    if dependent or read.missed or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
         return False
     stored = conflict.record.value if write is conflict.second else conflict.record.present
     if not stored:
@@ -328,7 +328,19 @@ def keeps_key(conflict: ConflictContext) -> bool:
 def finds_key(conflict: ConflictContext) -> bool:
     """Return True if a test found its key and the store replaces the value: an insertion would have ordered them."""
     pair = conflict.read_and_write()
-    return pair is not None and pair[0].site.op == "contains" and not pair[1].site.flags & Flag.DELETE
+    if pair is None or pair[0].missed:
+        return False
+    return pair[0].site.op == "contains" and not pair[1].site.flags & Flag.DELETE
+
+
+def accepts_absence(conflict: ConflictContext) -> bool:
+    """Return True if a lookup found no key and decides about no write: a test, tested, caught or returned."""
+    pair = conflict.read_and_write()
+    if pair is None or not pair[0].missed or conflict.sites.writers(pair[0].number):
+        return False
+    site, sources = pair[0].site, conflict.sources
+    return bool(site.flags & (Flag.TEST | Flag.SNAPSHOT)) or (
+        sources.decides(site) or sources.tolerant(site) or sources.returns(site))
 
 
 def _acts(conflict: ConflictContext) -> list[ConflictSide]:

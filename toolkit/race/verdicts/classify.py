@@ -166,6 +166,7 @@ BENIGN_ORDERS: PatternTable = (
     # pattern          two accesses without a happens-before edge                        condition
     ("construction",   "the constructor stored it before others could see the object",   patterns.constructs),
     ("presence",       "a test found a key, and the write only changes its value",       patterns.finds_key),
+    ("presence",       "a lookup found no key, and the program does without the value",  patterns.accepts_absence),
     ("double-checked", "a second test of it, or of its flag, under the write's lock",    patterns.double_checks),
     ("flag",           "two threads store the same constant without a test",             patterns.stores_same_constant),
     ("flag",           "a constant, and a read that decides a loop",                     patterns.is_polled),

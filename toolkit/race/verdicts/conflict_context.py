@@ -33,6 +33,7 @@ class ConflictSide(NamedTuple):
     kind: AccessKind
     locks: frozenset[int]
     span: int                    # site number of the read that opened the span, -1 if there is no span
+    missed: bool                 # a read that found no such key
 
 
 class ConflictContext(NamedTuple):

@@ -136,7 +136,9 @@ class CheckedProcess:
         # A test of a container, or the use of an item, is an iteration for the core: it conflicts with removals alone.
         if kind is AccessKind.ITERATE and site.flags & Flag.RELIES and site.op != "iterate":
             kind = AccessKind.READ
-        return ConflictSide(record.site, site, kind, frozenset(lock.uid for lock in record.locks), record.span)
+        missed = kind is AccessKind.MISS
+        locks = frozenset(lock.uid for lock in record.locks)
+        return ConflictSide(record.site, site, AccessKind.READ if missed else kind, locks, record.span, missed)
 
     def lock(self, record: LockRecord) -> HeldLock:
         """Return a lock with its name."""

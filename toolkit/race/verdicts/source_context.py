@@ -177,6 +177,11 @@ class SourceFiles:
             as_truth = as_truth or not isinstance(node, ast.GeneratorExp | ast.ListComp)
         return False
 
+    def returns(self, read: SiteInfo) -> bool:
+        """Return True if the function returns what it looks up with a method, None included: `return d.get(k)`."""
+        calls = (node for inner, node in pairwise(self.around(read)) if isinstance(inner, ast.Call))
+        return read.op == "method" and isinstance(next(calls, None), ast.Return)
+
     def tolerant(self, act: SiteInfo) -> bool:
         """Return True if the act copes with an outdated check: its failure is caught, or it cannot fail."""
         if act.op == "method" and (act.key in TOLERANT or self._has_default(act)):
@@ -273,7 +278,8 @@ class SourceFiles:
         if isinstance(stored, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.ListComp | ast.SetComp | ast.DictComp):
             return True
         if isinstance(stored, ast.Constant | ast.JoinedStr | ast.Compare | ast.BinOp | ast.UnaryOp):
-            return isinstance(stored, ast.BinOp) and isinstance(stored.right, ast.List | ast.Tuple | ast.Dict)
+            return isinstance(stored, ast.BinOp) and isinstance(
+                stored.right, ast.List | ast.Tuple | ast.Dict | ast.Set)
         if isinstance(stored, ast.Call):
             name = ast.unparse(stored.func).rpartition(".")[2]
             if name in {"int", "float", "str", "bool", "len", "sum", "min", "max", "round", "abs"}:

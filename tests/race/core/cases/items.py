@@ -146,22 +146,54 @@ def case_atomic_key_operations_do_not_race(w):
 
 
 def case_absent_keys(w):
-    ops, table = kit(w), {}
+    ops = kit(w)
+
+    def raises(act):
+        try:
+            act()
+        except KeyError as error:
+            assert error.args == ("k",)
+        else:
+            raise AssertionError
+
+    lookups = {
+        "get": lambda table: raises(lambda: w.item_read(table, "k", ops["get"])),
+        "in": lambda table: w.contains("k", table, ops["in"]),
+        "get()": lambda table: call(w, table, "get", "k"),
+    }
+    for name, look in lookups.items():
+        for default in (False, True):
+            table = {}
+
+            def insert(table=table):
+                w.item_write(1, table, "k", ops["set"])
+
+            def insert_in_one_step(table=table):
+                call(w, table, "setdefault", "k", 1)
+
+            w.run(lambda look=look, table=table: look(table), insert_in_one_step if default else insert)
+            assert w.told() == ([] if default else [("order", "item", "k", f"{name} MISS", "set WRITE")])
+    w.run(lambda: raises(lambda: w.item_delete({}, "k", ops["del"])))
+    assert call(w, {}, "get", "k", 4) == 4
+    w.clean()
+
+
+def case_a_lookup_that_missed_after_a_deletion(w):
+    ops, table = kit(w), {"k": 1}
+    w.run(lambda: w.item_delete(table, "k", ops["del"]), lambda: w.contains("k", table, ops["in"]))
+    w.clean()
+
+
+def case_a_lookup_that_missed_under_the_lock_of_the_store(w):
+    ops, table, lock = kit(w), {}, w.lock()
 
     def miss():
-        for act in (lambda: w.item_read(table, "k", ops["get"]), lambda: w.item_delete(table, "k", ops["del"])):
-            try:
-                act()
-            except KeyError as error:
-                assert error.args == ("k",)
-            else:
-                raise AssertionError
-        assert w.contains("k", table, ops["in"]) is False
-        assert call(w, table, "get", "k") is None
-        assert call(w, table, "get", "k", 4) == 4
+        with lock:
+            w.contains("k", table, ops["in"])
 
     def insert():
-        w.item_write(1, table, "k", ops["set"])
+        with lock:
+            w.item_write(1, table, "k", ops["set"])
 
     w.run(miss, insert)
     w.clean()

@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import threading
 
 from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Pipe, Thing
 
 
-def adding(w, lock):
+def adding(w, lock, thing=None):
     """Return a body that increments an attribute under a lock."""
-    update, thing = w.site("update", "n", Flag.AUGMENTED, op="attr_update"), Thing()
+    update, thing = w.site("update", "n", Flag.AUGMENTED, op="attr_update"), thing or Thing()
 
     def add():
         with lock:
@@ -128,21 +129,40 @@ def case_reacquired_lock_is_not_held_on(w):
 
 
 def case_muted_locks_make_no_order(w):
-    add = adding(w, threading.Lock())
+    lock, thing = threading.Lock(), Thing()
+    add, bare = adding(w, lock, thing), adding(w, contextlib.nullcontext(), thing)
 
-    def quietly():
+    def muted(act):
         level = w.core.mute()
         assert level == 0
         assert w.core.mute() == 1
-        add()
+        act()
         w.core.restore(level)
         assert w.core.mute() == 0
         w.core.restore(0)
+
+    def quietly():
+        muted(lock.acquire)
+        bare()
+        muted(lock.release)
 
     w.run(add, quietly)
     assert len(w.told()) == 2
     w.run(quietly, add)
     assert len(w.told()) == 2
+
+
+def case_accesses_of_a_muted_thread_are_not_tracked(w):
+    add = adding(w, contextlib.nullcontext())
+
+    def quietly():
+        level = w.core.mute()
+        add()
+        w.core.restore(level)
+
+    w.run(add, quietly)
+    w.run(quietly, add)
+    w.clean()
 
 
 def case_muted_locks_are_not_held(w):

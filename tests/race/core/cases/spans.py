@@ -428,11 +428,15 @@ def case_check_of_a_queue(w):
     for number in range(4):
         line.put(number)
 
-    def take():
+    def quietly(act):
         w.core.mute()      # the queue's own lock is no synchronisation of the program
-        if not w.method(line, empty).empty():
-            w.method(line, get).get_nowait()
+        result = act()
         w.core.restore(0)
+        return result
+
+    def take():
+        if not quietly(w.method(line, empty).empty):
+            quietly(w.method(line, get).get_nowait)
 
     w.run(take, take)
     assert ("span", "empty>get SHRINK", "get SHRINK") in w.pairs()

@@ -48,7 +48,7 @@ def case_the_use_of_a_key_against_its_removal(w):
         w.run(act("pop", "new", None), load(use))
         w.clean()
         w.run(act("pop", "k", None), has(test))
-        assert w.told() == [("order", "item", "k", "pop ATOMIC", "test READ")]
+        assert w.told() == [("order", "item", "k", "pop ATOMIC", "test MISS")]
         w.run(act("pop", "k", None), has(asks))
         w.clean()
 

@@ -100,8 +100,8 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (touch->options & UPDATE || (touch->kind == READ && !(touch->options & LOOK))) {
         load(touch, cell);
     }
-    else if (touch->options & LOOK && touch->site->flags & RELIES) {
-        against_removal(touch, cell);
+    else if (touch->options & LOOK) {
+        look(touch, cell);
     }
     if (touch->kind == WRITE) {
         store(touch, cell, closed);
@@ -322,8 +322,9 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (!fresh) {
         Closed closed;
         closed.n = 0;
-        if (!(options & LOOK || kind == SIZE) || site->flags & RELIES || (shared && opens(&touch))) {
-            touch.where = where_now(thread, site, kind, touch_bits(kind, options));
+        bool miss = misses(kind, options);
+        if (miss || !(options & LOOK || kind == SIZE) || site->flags & RELIES || (shared && opens(&touch))) {
+            touch.where = where_now(thread, site, miss ? MISS : kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {
             spans_closing(&touch, &closed);

@@ -201,3 +201,15 @@ load(Touch *touch, Cell *cell)
         read_keep(touch, cell);
     }
 }
+
+/* A lookup that missed conflicts with the store of its key that follows.  */
+static void
+look(Touch *touch, Cell *cell)
+{
+    if (touch->site->flags & RELIES) {
+        against_removal(touch, cell);
+    }
+    if (misses(touch->kind, touch->options)) {
+        read_keep(touch, cell);
+    }
+}

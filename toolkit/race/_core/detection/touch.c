@@ -91,6 +91,13 @@ touch_access(const Touch *touch)
     return (Access){touch->thread->epoch, touch->where};
 }
 
+/* True if the operation looked for a key that is not there.  */
+static inline bool
+misses(int kind, int options)
+{
+    return kind == READ && (options & (LOOK | TAKE)) == LOOK;
+}
+
 static inline bool
 is_write(int kind)
 {

@@ -98,7 +98,8 @@ store(Touch *touch, Cell *cell, const Closed *closed)
 static void
 removal_against(Touch *touch, Access read)
 {
-    if (read.epoch != 0 && site_flags(where_at(read.where)->site) & RELIES && !sees(touch->thread, read.epoch)) {
+    Where *where = where_at(read.where);
+    if (read.epoch != 0 && where->kind != MISS && site_flags(where->site) & RELIES && !sees(touch->thread, read.epoch)) {
         found_add(touch, false, false, read, touch_access(touch));
     }
 }

@@ -218,7 +218,7 @@ op_again(PyObject *const *args, int side)
 {
     uint64_t since;
     if (Py_IS_TYPE(args[0], recording_type) && recording_finish((Recording *)args[0], &since) && is_active()
-        && self_thread->busy == 0) {
+        && is_noting(self_thread)) {
         again(self_thread, (Site *)args[2], since, side);
     }
     return Py_NewRef(args[1]);

@@ -5,6 +5,13 @@ static PyTypeObject *attribute_proxy, *item_proxy, *method_proxy;
 
 static PyObject *stand_in(PyTypeObject *type, PyObject *object, Site *site);
 
+/* True if the thread's accesses are tracked: not those of the checker, nor of a primitive, whose locks are not either.  */
+static inline bool
+is_noting(const Thread *thread)
+{
+    return likely((thread->busy | thread->muted) == 0);
+}
+
 /* The calling thread if its accesses are tracked, else NULL.  */
 static inline Thread *
 noting_thread(void)
@@ -16,7 +23,7 @@ noting_thread(void)
         }
     }
     Thread *thread = thread_get();
-    return likely(thread->busy == 0) ? thread : NULL;
+    return is_noting(thread) ? thread : NULL;
 }
 
 /* True if an op was called with `wanted` arguments, the last of which is a site.  */

@@ -237,7 +237,7 @@ op_iterate(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
         return NULL;
     }
     /* Not only when something is concurrent: the loop itself may start threads.  */
-    if (!atomic_load_explicit(&core.started, memory_order_relaxed) || thread_get()->busy) {
+    if (!atomic_load_explicit(&core.started, memory_order_relaxed) || !is_noting(thread_get())) {
         return Py_NewRef(args[0]);
     }
     Thread *thread = thread_get();

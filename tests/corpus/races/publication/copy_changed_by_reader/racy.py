@@ -1,0 +1,27 @@
+# EXPECT: torn multi-step write or lost update or unsynchronised read/write | Log.lines | 13, 16
+"""One thread puts a longer copy of the lines in place, while another adds to what it loaded."""
+
+import threading
+
+
+class Log:
+    def __init__(self):
+        self.lines = []
+        self.shown = 0
+
+    def write(self, line):
+        self.lines = [*self.lines, line]
+
+    def mark(self):
+        lines = self.lines
+        lines.append("mark")
+
+
+log = Log()
+writer = threading.Thread(target=lambda: [log.write(f"line {step}") for step in range(3)])
+other = threading.Thread(target=lambda: [log.mark() for _ in range(3)])
+for thread in (writer, other):
+    thread.start()
+for thread in (writer, other):
+    thread.join()
+print("logged", len(log.lines) > 0)
