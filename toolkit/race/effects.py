@@ -46,6 +46,7 @@ EFFECTS = {
     "show": Effect(_READ, _TAKE | SideEffect.READ_VALUES),         # likewise, as a text
     "iterate": Effect(AccessKind.ITERATE, _TAKE | SideEffect.READ_VALUES),    # all items, one after the other
     "grow": Effect(_GROW),
+    "extend": Effect(_GROW, _HAND),
     "shrink": Effect(_SHRINK),
     "reshape": Effect(_RESHAPE),      # several steps
     "clear": Effect(_SHRINK, SideEffect.FORGET, removes=True),
@@ -250,8 +251,14 @@ LIBRARY = {     # of the standard library, by module
               "merge": Function(iterates="all")},
     "random": {"shuffle": Function("rewrite")},
 }
-SYNTAX = {      # what reads a container without a call, by the key of its site
+SYNTAX = {      # what reads or changes a container without a call, by the key of its site
     "": Function("size"),
+    "+=": Function("extend"),
+    "-=": Function("shrink"),
+    "*=": Function("reshape"),
+    "|=": Function("extend"),
+    "&=": Function("reshape"),
+    "^=": Function("reshape"),
     "join": Function("snapshot", in_steps=_OTHERS),
     "not": Function("size"),
     "star": Function("snapshot", in_steps=_OTHERS),

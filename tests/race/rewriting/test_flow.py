@@ -275,3 +275,36 @@ def test_uses_of_what_was_tested(text, expected):
 ])
 def test_tests_without_a_use(text, expected):
     assert uses(text) == expected
+
+
+COPIES = """
+class App:
+    def update(self, n):
+        self.config = {{**self.config, "level": n}}
+    def show(self, helper):
+        seen = self.config
+        {use}
+"""
+
+
+@pytest.mark.parametrize(("use", "orders"), [
+    ("print(seen['level'])", True),
+    ("for name in seen: seen.get(name)", True),
+    ("seen['level'] = 3", False),
+    ("seen.update(level=3)", False),
+    ("seen |= helper", False),
+    ("helper(seen)", False),
+    ("helper.one = seen", False),
+    ("return seen", False),
+])
+def test_a_copy_put_in_place_orders_loads_if_nobody_changes_what_he_loaded(use, orders):
+    [store] = [info for info in sites(COPIES.format(use=use)) if info.op == "attr_write" and info.key == "config"]
+    assert store.flags & Flag.VALUE
+    assert bool(store.flags & Flag.NEW) is orders
+
+
+@pytest.mark.parametrize("store", ["[*self.a, 1]", "(*self.a, 1)", "self.a + [1]", "self.a | {1}", "list(self.a)"])
+def test_what_is_a_new_object(store):
+    source = f"class C:\n    def f(self):\n        self.a = {store}"
+    [found] = [info for info in sites(source) if info.op == "attr_write"]
+    assert found.flags & Flag.NEW

@@ -43,7 +43,7 @@ _KEYED_METHODS = methods_with(Fact.KEYED)
 _HARMLESS = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)     # comparisons that any value allows
 # Builtins that accept any value.
 _ACCEPTING = frozenset({"bool", "callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set)
+DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)     # they make a container
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 
 
@@ -194,10 +194,10 @@ class ExpressionFlow:
         if isinstance(value, ast.Call):
             return not isinstance(value.func, ast.Name) or value.func.id not in _NUMBERS
         if isinstance(value, ast.BinOp):
-            return isinstance(value.left, _DISPLAYS) or isinstance(value.right, _DISPLAYS)
+            return isinstance(value.left, (*DISPLAYS, ast.Tuple)) or isinstance(value.right, (*DISPLAYS, ast.Tuple))
         if isinstance(value, ast.Tuple):
             return any(isinstance(part, ast.Starred) for part in value.elts)
-        return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
+        return isinstance(value, DISPLAYS)
 
     def made_from(self, value: ast.AST) -> frozenset[str]:
         """Return the names that a value is made from, without functions, constants and classes of the module."""

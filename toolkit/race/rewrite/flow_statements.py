@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.race.analysis.known_names import UNREPEATABLE
 from gilscope.toolkit.race.analysis.scopes import FUNCTIONS
 from gilscope.toolkit.race.effects import LIBRARY_MAKERS, MAKERS, SNAPSHOTS
-from gilscope.toolkit.race.rewrite.flow_expressions import CallFlow
+from gilscope.toolkit.race.rewrite.flow_expressions import DISPLAYS, CallFlow
 from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, PartnerFinder, Read, Reads
 from gilscope.toolkit.race.rewrite.site_collector import PartnerPlan, Role
 from gilscope.toolkit.race.terms import Flag
@@ -202,6 +202,8 @@ class StatementFlow(CallFlow):
             place = self.variable_place(target.id)
             if place:
                 self.spans.act(self, Role("access", target), place, reads)
+            elif target.id in self.paths.aliases or (isinstance(node.value, DISPLAYS) and target.id not in self.built):
+                self.spans.plan.in_place.add(node)
             self.locals[target.id] = self.locals.get(target.id, NOTHING) | reads
             self.paths.bind(target.id, None)
             return

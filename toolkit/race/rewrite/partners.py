@@ -7,6 +7,7 @@ time the core checks that read and write touched the same location.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gilscope.toolkit.race.terms import Flag
@@ -110,16 +111,8 @@ def tested_attribute(node: ast.Compare) -> tuple[ast.expr, str] | None:
 
 
 def _mentions(path: str, name: str) -> bool:
-    if name not in path:
-        return False
-    word, words = "", set()
-    for letter in path + " ":
-        if letter.isidentifier() or letter.isdigit():
-            word += letter
-        else:
-            words.add(word)
-            word = ""
-    return name in words
+    """Return True if the path depends on a variable of that name; `self.name` does not."""
+    return name in path and re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", path) is not None
 
 
 class FlowFrame(Protocol):

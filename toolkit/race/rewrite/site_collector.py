@@ -40,6 +40,7 @@ class PartnerPlan:
         self.uses: dict[Role, set[Role]] = {}   # reads -> the reads of the same location whose test led there
         self.tests: set[Role] = set()           # the latter
         self.replaced: set[str] = set()         # variables and attributes that hold one new object after the other
+        self.in_place: set[ast.AugAssign] = set()      # those of a local whose object other threads may have
         self.changed: set[str] = set()          # those whose object the module changes, or passes on to who may
 
     def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:

@@ -129,8 +129,9 @@ class StatementRewriter(ExpressionRewriter):
         """Rewrite `x += v` of a variable."""
         self.forget(target.id)
         if self.watched(target.id) is None:
+            changed = [self.change_in_place(target)] if node in self.sites.plan.in_place else []
             node.value = self.expr(node.value)
-            return node
+            return [*changed, node]
         if simple:
             node.value = self.variable_op("update", self.expr(node.value), target, target.id, Flag.AUGMENTED)
             return node
@@ -141,6 +142,12 @@ class StatementRewriter(ExpressionRewriter):
         value = self.expr(node.value)
         node.value = self.variable_op("write", value, target, target.id, Flag.AUGMENTED)
         return [statement(marker_node), node]
+
+    def change_in_place(self, target: ast.Name) -> ast.stmt:
+        """Return the note of `x += v` of a local, which changes a container."""
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        marker = self.sites.add("size", target, self.sites.operator, text=target.id)
+        return statement(call("size", load, marker, at=target))
 
     def read_of(self, load: ast.Name, target: ast.Name, role: Role) -> ast.expr:
         """Return the read of a variable before `x += v`, whose value v may change."""

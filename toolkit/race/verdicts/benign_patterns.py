@@ -340,7 +340,7 @@ def accepts_absence(conflict: ConflictContext) -> bool:
         return False
     site, sources = pair[0].site, conflict.sources
     return bool(site.flags & (Flag.TEST | Flag.SNAPSHOT)) or (
-        sources.decides(site) or sources.tolerant(site) or sources.returns(site))
+        sources.decides(site) or sources.tolerant(site) or sources.lets_caller_decide(site))
 
 
 def _acts(conflict: ConflictContext) -> list[ConflictSide]:

@@ -33,6 +33,7 @@ FAILURES = frozenset({
     "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
     "Exception", "BaseException",
 })
+RECORDING = frozenset({"error", "exception", "critical", "print_exc", "print_exception"})    # of logging, traceback
 EMPTY = MAKERS | LIBRARY_MAKERS    # without arguments
 TOLERANT = methods_with(Fact.TOLERANT)
 
@@ -177,10 +178,13 @@ class SourceFiles:
             as_truth = as_truth or not isinstance(node, ast.GeneratorExp | ast.ListComp)
         return False
 
-    def returns(self, read: SiteInfo) -> bool:
-        """Return True if the function returns what it looks up with a method, None included: `return d.get(k)`."""
-        calls = (node for inner, node in pairwise(self.around(read)) if isinstance(inner, ast.Call))
-        return read.op == "method" and isinstance(next(calls, None), ast.Return)
+    def lets_caller_decide(self, read: SiteInfo) -> bool:
+        """Return True if the caller decides what a missing key means: `return d.get(k)`, or a handler of KeyError."""
+        nodes = list(pairwise(self.around(read)))
+        call = next((node for inner, node in nodes if isinstance(inner, ast.Call)), None)
+        caught = any(isinstance(node, ast.Try) and inner in node.body and any(map(_catches, node.handlers))
+                     for inner, node in nodes)
+        return caught or (read.op == "method" and isinstance(call, ast.Return))
 
     def tolerant(self, act: SiteInfo) -> bool:
         """Return True if the act copes with an outdated check: its failure is caught, or it cannot fail."""
@@ -190,7 +194,8 @@ class SourceFiles:
         for inner, node in pairwise(nodes):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 return False
-            if isinstance(node, ast.Try) and inner in node.body and any(map(_catches, node.handlers)):
+            if isinstance(node, ast.Try) and inner in node.body and any(
+                    _catches(handler) and not _records(handler) for handler in node.handlers):
                 return True
             if isinstance(node, ast.With) and inner in node.body and any(map(_suppresses, node.items)):
                 return True
@@ -329,6 +334,12 @@ def _catches(handler: ast.ExceptHandler) -> bool:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(ast.unparse(each).rpartition(".")[2] in FAILURES for each in types)
+
+
+def _records(handler: ast.ExceptHandler) -> bool:
+    """Return True if the handler raises, or shows the exception to somebody: then the failure is not what was meant."""
+    return any(isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name)
+               or (isinstance(node, ast.Attribute) and node.attr in RECORDING) for node in ast.walk(handler))
 
 
 def _suppresses(item: ast.withitem) -> bool:

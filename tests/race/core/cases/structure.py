@@ -13,6 +13,16 @@ from collections import Counter, OrderedDict, deque
 from tests.race.core.cases.world import Thing, call, kit
 
 
+def case_change_in_place(w):
+    each = kit(w)["each"]
+    line, items, ring = [1], {1}, deque([1])
+    for operator, kind, changed in (("+=", "GROW", line), ("|=", "GROW", items), ("-=", "SHRINK", items),
+                                    ("^=", "RESHAPE", items), ("*=", "RESHAPE", line), ("+=", "GROW", ring)):
+        site = w.site(operator, operator, op="size")
+        w.run(lambda: list(w.iterate(changed, each)), lambda: w.size(changed, site))
+        assert w.told() == [("order", "structure", None, "each ITERATE", f"{operator} {kind}")]
+
+
 def case_iteration_during_change(w):
     ops, table, line, items, ring = kit(w), {"a": 1}, [1], {1}, deque([1])
     ordered = OrderedDict(a=1)
