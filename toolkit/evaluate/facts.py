@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from gilscope.toolkit.evaluate.sections import Cause
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gilscope.toolkit.evaluate.decision import State
-    from gilscope.toolkit.evaluate.sections import Missing, Place
+    from gilscope.toolkit.evaluate.sections import Missing, Place, Remedy
     from gilscope.toolkit.stats.verdict import Comparison
 
 FREE_THREADING = "free-threading"   # the target of a fact about every build without a GIL
@@ -58,34 +56,7 @@ class PlanStep(StrEnum):
         return self.name.lower().replace("_", "-")
 
 
-class Remedy(StrEnum):
-    """The kind of call that would find out more."""
-
-    TIME = "time"            # a larger --budget
-    REPAIR = "repair"        # the same call, once something is repaired or can be downloaded
-    QUIET = "quiet"          # --wait-quiet
-    WORKLOAD = "workload"    # a --workload
-
-
-# How to get a missing section, by cause.
-REMEDIES = {Cause.TIME: Remedy.TIME, Cause.BUSY: Remedy.QUIET, Cause.OFFLINE: Remedy.REPAIR,
-            Cause.FAILED: Remedy.REPAIR, Cause.NOT_RUN: Remedy.REPAIR, Cause.WORKLOAD_FAILED: Remedy.REPAIR}
 Confidence = Literal["high", "medium", "low"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """The open question of a fact, why it is open, and which call answers it; most come from a `Missing` section."""
-
-    reason: str = ""               # for people
-    cause: Cause = Cause.OTHER     # tells whether another call may find otherwise although no file has changed
-    remedy: Remedy | None = None
-    part: str = ""                 # of the evaluation, which was therefore not looked at
-
-
-def gap(missing: Missing, *, part: str = "", remedy: Remedy | None = None) -> Gap:
-    """Return the gap that a missing section leaves; `remedy` counts where its cause names none."""
-    return Gap(reason=missing.reason, cause=missing.cause, remedy=REMEDIES.get(missing.cause, remedy), part=part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +77,9 @@ class Fact:
     mend: str = ""                  # what is wrong with the project's own, in one clause: "pkg._c does not declare ..."
     package: str = ""               # to be replaced, waited for, or taken in another version: "lxml 7.0"
     explain: str = ""               # the name under which --explain shows more
-    gap: Gap | None = None          # what could not be found out about the subject
+    missing: Missing | None = None  # what could not be found out about the subject, and why
+    part: str = ""                  # of the evaluation, which was therefore not looked at
+    remedy: Remedy | None = None    # the kind of call that would find out more, where `missing` names none
     for_all: bool = False           # the action is for all builds at once
     consequence: bool = False       # caused by another fact; fixing that one fixes it
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
@@ -121,18 +94,18 @@ class Fact:
     @property
     def provisional(self) -> str:
         """Return the reason why another call may find otherwise, or ""."""
-        return self.gap.reason if self.gap and self.gap.cause.provisional else ""
+        return self.missing.reason if self.missing and self.missing.cause.provisional else ""
 
     @property
-    def remedy(self) -> Remedy | None:
+    def answered_by(self) -> Remedy | None:
         """Return the kind of call that would find out more."""
-        return self.gap.remedy if self.gap else None
+        return (self.missing.cause.remedy if self.missing else None) or self.remedy
 
     @property
     def not_looked_at(self) -> tuple[str, str] | None:
         """Return the part of the evaluation that was not looked at, and why; None for any other fact."""
-        if self.gap and self.gap.part:
-            return self.gap.part, self.gap.reason
+        if self.missing and self.part:
+            return self.part, self.missing.reason
         return (self.subject, self.text) if self.effect is Effect.NOT_LOOKED_AT else None
 
 

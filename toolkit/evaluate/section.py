@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes
 from gilscope.toolkit.evaluate.sections import Missing
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ class Section:
         match found.sections.get(self.code):
             case Missing() as missing if self.facts:
                 yield self.codes.fact(f"{self.code}.not-looked-at", FREE_THREADING, missing.reason, subject=self.name,
-                                      gap=gap(missing))
+                                      missing=missing)
             case _ if self.facts:
                 yield from self.facts(found)

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+class Remedy(StrEnum):
+    """The kind of call that would find out more."""
+
+    TIME = "time"            # a larger --budget
+    REPAIR = "repair"        # the same call, once something is repaired or can be downloaded
+    QUIET = "quiet"          # --wait-quiet
+    WORKLOAD = "workload"    # a --workload
+
+
 class Cause(StrEnum):
     """Code of the reason why a section is missing, as far as a decision depends on it."""
 
@@ -37,12 +46,21 @@ class Cause(StrEnum):
         """Return True if another call may have the section although no file has changed."""
         return self in {Cause.TIME, Cause.BUSY, Cause.OFFLINE, Cause.FAILED, Cause.NOT_RUN, Cause.TESTS_TOO_LONG}
 
+    @property
+    def remedy(self) -> Remedy | None:
+        """Return the kind of call that would have the section."""
+        return _REMEDIES.get(self)
+
+
+_REMEDIES = {Cause.TIME: Remedy.TIME, Cause.BUSY: Remedy.QUIET, Cause.OFFLINE: Remedy.REPAIR,
+             Cause.FAILED: Remedy.REPAIR, Cause.NOT_RUN: Remedy.REPAIR, Cause.WORKLOAD_FAILED: Remedy.REPAIR}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A section that is missing, and why: whatever would have measured it could not.
 
-    A `Gap` is a fact's view of it, with the remedy.  A `Skip` is a cell that `run` leaves out, an `Absence` a cell of a
+    A `Skip` is a cell that `run` leaves out, an `Absence` a cell of a
     table without a number, an `InstallProblem` a package that was not installed.
     """
 

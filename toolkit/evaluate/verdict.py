@@ -16,7 +16,6 @@ from gilscope.toolkit.evaluate.facts import (
     Effect,
     Fact,
     PlanStep,
-    Remedy,
     about,
     processes_on,
     subinterpreters_on,
@@ -24,7 +23,7 @@ from gilscope.toolkit.evaluate.facts import (
 from gilscope.toolkit.evaluate.probes import SECTIONS
 from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
-from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, Remedy, in_order, known
 from gilscope.toolkit.own_files import is_test
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, few
@@ -88,7 +87,7 @@ def exit_code(found: Evaluation) -> int:
     """Return 1 if every free-threaded build has a blocker, 3 if nothing could be installed, else 0."""
     labels = {*found.labels}
     not_installed = {fact.target for fact in found.facts if fact.code == "packages.not-looked-at"
-                     and fact.gap and fact.gap.cause is Cause.FAILED}
+                     and fact.missing and fact.missing.cause is Cause.FAILED}
     if labels and labels <= not_installed:
         return COULD_NOT
     words = [each.word for each in found.conclusions if each.target in labels]
@@ -277,7 +276,8 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
     request = found.request
     if name := _explained(facts, blockers):
         return request.command("--explain", name)
-    remedies = {fact.remedy for fact in facts}
+    # Whether a quiet machine would tell more, the facts about cost and gain say.
+    remedies = {fact.answered_by for fact in facts if fact.code != "machine.busy"}
     if Remedy.TIME in remedies:
         return replace(request, budget=BUDGET).command("--budget", budget_for_cost(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:

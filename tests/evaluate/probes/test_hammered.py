@@ -95,7 +95,7 @@ def test_nothing_called_is_not_looked_at(counts):
     found = facts(replace(CLEAN, problem="ImportError: no", **counts))
     assert [*found] == ["hammer.nothing-called"]
     fact = found["hammer.nothing-called"]
-    assert (fact.effect, fact.text, fact.gap.reason) == (Effect.NOT_LOOKED_AT, "ImportError: no", "ImportError: no")
+    assert (fact.effect, fact.text, fact.missing.reason) == (Effect.NOT_LOOKED_AT, "ImportError: no", "ImportError: no")
 
 
 def test_failure_is_shown_although_no_trial_was_counted():

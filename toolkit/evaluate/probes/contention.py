@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function
 from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
@@ -161,7 +161,7 @@ def _machine(found: Evaluation) -> Iterator[Fact]:
         case machine:
             for doubt in machine.doubts:
                 yield fact("machine.busy", FREE_THREADING, doubt, subject="speed",
-                           gap=Gap(reason=doubt, cause=Cause.BUSY) if machine.may_get_quiet else None)
+                           missing=Missing(reason=doubt, cause=Cause.BUSY) if machine.may_get_quiet else None)
             yield fact("machine.cores", FREE_THREADING, _cores(machine), subject="machine")
             if machine.inherited:
                 yield fact("machine.inherited", FREE_THREADING, machine.inherited, subject="machine")

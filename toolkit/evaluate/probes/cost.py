@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import (
     TAKES,
     budget_for_cost,
@@ -19,6 +19,7 @@ from gilscope.toolkit.evaluate.sections import (
     Cause,
     Cost,
     Missing,
+    Remedy,
     ValueRange,
     cause_of,
     known,
@@ -85,7 +86,7 @@ def _failing(found: Evaluation, label: str) -> Iterator[Fact]:
 def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     failed = missing.cause is Cause.WORKLOAD_FAILED
     yield fact("workload.failed" if failed else "cost.not-measured", label, NO_COST,
-               gap=gap(missing, part="cost of one thread"), evidence=missing.reason,
+               missing=missing, part="cost of one thread", evidence=missing.reason,
                action=_to_measure(found, label, missing), for_all=not failed)
 
 
@@ -127,7 +128,7 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     elif not sure and seen.lo <= COST_WARN <= seen.hi:
         code = "cost.uncertain"
         text = f"{text}: it may cost more than {(COST_WARN - 1) * 100:.0f} %"
-    yield fact(code, label, text, gap=Gap(remedy=remedy))
+    yield fact(code, label, text, remedy=remedy)
     if code == "cost.uncertain" and may_wait:
         yield fact("cost.machine-busy", FREE_THREADING, text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, forced_speed, is_quiet, times_cpu_time, with_threads
 from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_text
@@ -34,7 +34,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for label, forced in looks:
         missing = forced if isinstance(forced, Missing) else None
         yield fact("forced.not-measured" if missing else "forced.result", label, described(forced),
-                   gap=gap(missing) if missing else None)
+                   missing=missing)
         if measured := known(forced):
             yield from _to_weigh(label, measured)
     if any(known(forced) for _, forced in looks):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
-from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
+from gilscope.toolkit.evaluate.sections import Missing, Remedy, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_seconds
@@ -41,7 +41,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         match found.speed[label].gain:
             case Missing() as missing:
                 remedy = None if found.request.workload else Remedy.WORKLOAD
-                yield fact("gain.not-looked-at", label, missing.reason, gap=gap(missing, remedy=remedy))
+                yield fact("gain.not-looked-at", label, missing.reason, missing=missing, remedy=remedy)
             case gain:
                 yield from _looked_at(found, label, gain)
 
@@ -62,7 +62,7 @@ def _looked_at(found: Evaluation, label: str, gain: Gain) -> Iterator[Fact]:
             yield fact("gain.measured", label, as_fast_as(each, gain.against, threads))
     parts = [*_parts(gain, sure=sure), *(_import_parts(found.speed[label].cost) if sure else ())]
     yield fact("gain.details", label, "; ".join(parts),
-               gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
+               remedy=Remedy.QUIET if machine and machine.may_get_quiet else None)
 
 
 def _not_known(label: str, reason: str) -> Fact:

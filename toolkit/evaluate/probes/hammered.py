@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.section import INSTALLED, Section
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
@@ -97,7 +97,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         return
     ended = report.trials - report.slow
     if not ended and not report.failures:
-        yield fact("hammer.nothing-called", FREE_THREADING, report.problem, gap=gap(Missing(reason=report.problem)))
+        yield fact("hammer.nothing-called", FREE_THREADING, report.problem, missing=Missing(reason=report.problem))
         return
     again = found.request.command("--fresh")
     for failure in report.failures:

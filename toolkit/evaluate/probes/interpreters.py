@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, gap, processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.readings import (
@@ -78,7 +78,7 @@ def _inside(found: Evaluation, label: str) -> Iterator[Fact]:
     match found.packages[label]:
         case Missing() as missing:
             yield fact("interpreters.packages-not-looked-at", target, missing.reason, subject="packages",
-                       confidence="low", gap=gap(missing))
+                       confidence="low", missing=missing)
         case report:
             judged = [*_loading(found, label, report)]
             yield from judged
@@ -270,7 +270,7 @@ def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
     match found.trials[label]:
         case Missing() | InterpretersCrashed() as missing:
             yield fact("interpreters.memory-not-known", target, f"not known: {missing.reason}", subject="memory",
-                       gap=gap(missing) if isinstance(missing, Missing) else None)
+                       missing=missing if isinstance(missing, Missing) else None)
         case InterpreterTrial(memory=float() | int() as memory, process_memory=process, modules=modules):
             imports = f" with {few(modules)}" if modules else ""
             instead = "" if process is None else f" (a process {format_bytes(process)})"

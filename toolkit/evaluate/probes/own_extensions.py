@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import judged
@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     source_of,
 )
 from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unread_texts
-from gilscope.toolkit.evaluate.sections import Cause, Place, cause_of
+from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, cause_of
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         Remark,
         UnbuiltModule,
     )
-    from gilscope.toolkit.evaluate.sections import Missing
 
 TITLE = "Its own extension modules"
 MOST_SOURCES = 4
@@ -111,10 +110,10 @@ def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places:
         return fact("extensions.cannot-be-built-here", label,
                     "its own extension modules cannot be built here, and can on "
                     f"{own.elsewhere}: {failure.reason}", explain=PlanStep.EXTENSIONS.key, action=action, places=places,
-                    gap=Gap(reason=failure.reason, cause=Cause.FAILED))
+                    missing=Missing(reason=failure.reason, cause=Cause.FAILED))
     tried = failure.cause is Cause.OTHER
     return fact("extensions.not-built", label, build_failure_text(failure), action=action,
-                explain=PlanStep.EXTENSIONS.key if tried else "", gap=gap(failure), places=places)
+                explain=PlanStep.EXTENSIONS.key if tried else "", missing=failure, places=places)
 
 
 def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, ...], slower: str) -> Fact:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, name_and_version
@@ -59,7 +59,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     yield fact("packages.not-looked-at", label, f"the packages were not installed and looked at: {missing.reason}",
-               confidence="low", gap=gap(missing))
+               confidence="low", missing=missing)
     # The lock alone is worth a line only without a real installation.
     if offered := known(found.offered[label]):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 from gilscope.toolkit.own_files import is_test
@@ -42,7 +42,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the races that were found, and where none could be looked for."""
     match found.races:
         case Missing() as missing:
-            yield fact("races.not-looked-at", FREE_THREADING, missing.reason, gap=gap(missing))
+            yield fact("races.not-looked-at", FREE_THREADING, missing.reason, missing=missing)
         case races:
             yield from map(_race, races.found)
             yield from _lacking(found, races)
@@ -76,7 +76,7 @@ def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
     """Yield the parts that the race checker could not check."""
     for of, missing in races.lacking:
         yield fact("races.part-not-looked-at", FREE_THREADING, missing.reason, subject=f"races in the {of}",
-                   gap=gap(missing))
+                   missing=missing)
         for label in found.labels if of in WORKLOADS else ():
             # A workload that does not run at all is reported as an unknown cost.
             if cause_of(found.speed[label].cost) is not Cause.WORKLOAD_FAILED:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Gap, Kind, PlanStep, Remedy, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
-from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
+from gilscope.toolkit.evaluate.sections import Cause, Missing, Remedy, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _not_run(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     run = f"have its tests run, named by --tests if need be ({missing.reason})"
     other = "" if missing.cause is Cause.OFFLINE else run
     yield fact("tests.not-run", label, _beside_tests(found, label, "run on it"), confidence="low",
-               gap=gap(missing, part="tests"), evidence=missing.reason, action=AGAIN.format("") if late else other)
+               missing=missing, part="tests", evidence=missing.reason, action=AGAIN.format("") if late else other)
 
 
 def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
@@ -80,7 +80,7 @@ def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
     tests = found.tests_with_gil(label)
     there = known(tests)
     if cause_of(tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished"):
-        yield fact("tests.unfinished-with-gil", label, UNFINISHED.reason, gap=gap(UNFINISHED))
+        yield fact("tests.unfinished-with-gil", label, UNFINISHED.reason, missing=UNFINISHED)
 
 
 def _ran(found: Evaluation, label: str, tests: TestRun) -> Iterator[Fact]:
@@ -140,14 +140,14 @@ def _not_compared(label: str, left_out: Sequence[LeftOut]) -> Fact:
     """Return that files of tests that cannot be collected say nothing, without the same tests with the GIL."""
     text = (f"{counted(len(left_out), 'file of tests', 'files of tests')} cannot be collected, and whether they can "
             f"with the GIL is not known: {left_out[0].file}: {left_out[0].why}")
-    return fact("tests.not-compared", label, text, gap=Gap(reason=text, cause=Cause.OTHER, remedy=Remedy.REPAIR))
+    return fact("tests.not-compared", label, text, missing=Missing(reason=text), remedy=Remedy.REPAIR)
 
 
 def _unknown(found: Evaluation, label: str, tests: TestRun) -> Fact | None:
     """Return why the tests tell nothing of the build, or None."""
     def unknown(code: str, text: str, *, remedy: Remedy | None = Remedy.REPAIR, action: str = "") -> Fact:
         cause = Cause.TIME if remedy is Remedy.TIME else Cause.OTHER
-        return fact(code, label, text, action=action, gap=Gap(reason=text, cause=cause, remedy=remedy))
+        return fact(code, label, text, action=action, missing=Missing(reason=text, cause=cause), remedy=remedy)
 
     broken_off = tests.ending.failed and not tests.passed
     if tests.ending.kind == "unfinished":
