@@ -74,7 +74,8 @@ class Dispatcher:
     """
 
     def __init__(self, workers: int) -> None:
-        self.pending: deque[Task | Span] = deque()
+        self.pending: deque[Task | Span] = deque()  # appended to by all; only who has the turn changes its front
+        self._again: deque[Task | Span] = deque()   # what workers left undone, on its way to that front
         self.threads: list[threading.Thread] = []
         self.started = threading.Semaphore(0)       # released once for each worker that is up, or ended
         self.errors: list[BaseException] = []       # that ended a worker
@@ -127,17 +128,18 @@ class Dispatcher:
                 self._turn.append(None)
 
     def _is_due(self) -> bool:
-        if self.pending:
+        if self.pending or self._again:
             return self.stopped or self.cancels or self._has_room()
         return self.closing and not self.stopped and not self._frames
 
     def _act(self) -> None:
+        self.pending.extendleft(starmap(self._again.pop, repeat((), len(self._again))))   # one call: see above
         while self.pending and (self.stopped or self.cancels):
             self._drop(self.pending[0])
             self.pending.popleft()
         while self.pending and self._has_room():
             self._send()
-        if self.closing and not (self.stopped or self.pending or self._frames):
+        if self.closing and not (self.stopped or self.pending or self._again or self._frames):
             self._stop()
 
     def _has_room(self) -> bool:
@@ -256,7 +258,7 @@ class Dispatcher:
             return
         if number not in self._frames:         # they were given up
             return
-        tasks, undo = self._frames.pop(number)
+        tasks, undo = self._frames[number]
         count = tasks.count()
         if nanoseconds == _worker.UNREADABLE and count > 1:
             self._fitting[tasks.key] = 1       # one by one, to find which it is
@@ -266,7 +268,8 @@ class Dispatcher:
             results = [results] * count
         elif nanoseconds > 0:
             self._learn(tasks.key, len(results), nanoseconds)
-        self._put_back(tasks, len(results))
+        self._again.extend(tasks.cut(len(results)))
+        del self._frames[number]               # last: without frames and tasks, workers may be told to end
         self.advance()                         # first: a worker may be waiting
         run_all(undo)
         tasks.settle(results)

@@ -246,6 +246,27 @@ def case_each_task_runs_once(folder):
         assert list(executor.map(tasks.nap_after, range(3000), [2800] * 3000)) == list(range(3000))
 
 
+def case_undone_tasks_come_back_while_a_caller_takes_others(_folder):
+    """A frame ends early at the worst moment: between a caller's look at the first task that waits and its removal."""
+    reading, writing = os.pipe()
+    with SubinterpreterExecutor(1) as executor:
+        dispatcher = executor._dispatcher
+        batch = executor._send_batch(tasks.wait_and_fail, [(reading,)] * 2, 2)
+        count = dispatcher._count
+
+        def count_late(*args):
+            dispatcher._count = count
+            os.write(writing, b"x")
+            assert wait_until(lambda: batch.results)
+            return count(*args)
+
+        dispatcher._count = count_late
+        results = executor.map(tasks.square, [3])
+        os.write(writing, b"x")
+        assert wait_until(lambda: not batch.missing)
+        assert list(results) == [9]
+
+
 def case_worker_that_ends(_folder):
     """As with processes, all that is unfinished fails, and says why."""
     with SubinterpreterExecutor(2) as executor:

@@ -40,6 +40,10 @@ def wait_for(fd):
     return os.read(fd, 1)
 
 
+def wait_and_fail(fd):
+    raise LookupError(os.read(fd, 1))
+
+
 def say_and_wait(said, fd):
     os.write(said, b"x")
     return os.read(fd, 1)
