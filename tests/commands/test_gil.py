@@ -156,8 +156,72 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     assert "at least " in done.stderr.splitlines()[0]
     assert "of the program's" not in done.stderr
     assert "machine was busy" not in done.stderr
-    assert "Nothing that threads wait for limits it: it had one thread.\n" in done.stderr
+    assert "What limits it is not known, as 1 process left no end: its work is missing.\n" in done.stderr
     assert "hen it was ended" not in done.stderr      # that it had the GIL says nothing
+
+
+POOL = """
+import multiprocessing
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(sum, [range(100_000)] * 4)
+        LEAVE
+"""
+
+
+@needs_shim
+@pytest.mark.parametrize("killed", [True, False])
+def test_nothing_is_said_of_what_limits_a_pool_whose_workers_were_killed(folder, killed):
+    (folder / "pool.py").write_text(POOL.replace("LEAVE", "" if killed else "pool.close(); pool.join()"))
+    done = run(folder, "--once", "--json", "out.json", "pool.py")
+    found = json.loads((folder / "out.json").read_text())
+    assert (done.returncode, found["killed"], found["limit"]["what"] == "unknown") == (
+        (0, 2, True) if killed else (0, 0, False)), done.stderr
+    assert ("pool do after close() and join()" in done.stderr) is killed
+
+
+@needs_shim
+def test_program_that_crashed_or_could_not_be_compiled_is_said_to_have_failed(folder):
+    (folder / "crash.py").write_text("import ctypes; ctypes.string_at(0)")
+    crashed = run(folder, "crash.py")
+    assert (crashed.returncode, crashed.stderr.splitlines()[0]) == (
+        139, "  It crashed (SIGSEGV): waits count up to the last that is known.")
+    (folder / "wrong.py").write_text("def f(:")
+    wrong = run(folder, "wrong.py")
+    assert wrong.returncode == 1
+    *_, ending, last = wrong.stderr.splitlines()
+    assert (ending, "1 process, 1 thread" in last) == ("  It ended with exit code 1, its own.", True)
+
+
+# Each of two threads has a lock when it asks for the other's.
+CROSSED = """
+import threading
+
+def take(one, other):
+    with one:
+        both.wait()
+        other.acquire(timeout=TIMEOUT)
+        both.wait()
+
+both, first, second = threading.Barrier(2), threading.Lock(), threading.Lock()
+threads = [threading.Thread(target=take, args=locks) for locks in ((first, second), (second, first))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@needs_shim
+@pytest.mark.builds("gil", "free")
+def test_order_of_locks_is_advised_where_two_are_taken_crosswise(folder, build, python):
+    for timeout in ("2", "20"):      # until starting threads took less than that
+        (folder / "crossed.py").write_text(CROSSED.replace("TIMEOUT", timeout))
+        done = run(folder, "--build", f"{build.label}={python}", "--once", "crossed.py")
+        if "  A lock limits it: " in done.stderr:
+            break
+    assert "  do: take locks in one order everywhere, and none twice" in done.stderr
 
 
 @needs_shim
@@ -203,7 +267,8 @@ def test_program_that_hangs_is_told_by_what_its_threads_were_doing(folder):
     ended = r"when it was ended: {}, for [\d.]+ m?s or longer, at hung.py:{}"
     assert re.search(ended.format("main had the GIL", "12 <module>"), done.stderr)
     assert re.search(ended.format("asker waited for the GIL", "6 ask"), done.stderr)
-    assert re.search(r"^  The GIL limits it: .*\n  held by: main at hung.py:12 <module>: ", done.stderr)
+    assert re.search(r"\n  The GIL limits it: .*\n  held by: main at hung.py:12 <module>: ", done.stderr)
+    assert done.stderr.startswith("  SIGKILL ended it: ")
     assert "  do: make the call at hung.py:12 shorter" in done.stderr
 
 

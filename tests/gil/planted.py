@@ -149,6 +149,25 @@ for thread in threads:
     thread.join()
 """
 
+# Threads give the GIL away for a lock, and compute when they have it.
+LOCKED = """
+import threading
+
+def count():
+    global total
+    for _ in range(100_000):
+        with lock:
+            for _ in range(10):
+                total += 1
+
+total, lock = 0, threading.Lock()
+threads = [threading.Thread(target=count) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 CONVOY = """
 import socket, threading
 

@@ -27,15 +27,18 @@ def line(found, label):
     return next((text for text in answer_lines(found) if text.startswith(label)), "")
 
 
-def stalling(*holds, seconds=1.0, run_queue=0.0):
-    """Return a process in which thread 2 has the GIL in `holds` while thread 1 waits, which else sleeps."""
+def stalling(*holds, seconds=1.0, run_queue=(0.0, 0.0)):
+    """Return a process in which thread 2 has the GIL in `holds` while thread 1 waits, which else sleeps.
+
+    `run_queue` has the seconds in which each lacked a core.
+    """
     lasted = [end - begin for begin, end in holds]
     held = SpanTotal(len(holds), sum(lasted), max(lasted), 0.0)
     threads = (
         make_thread(1, [ThreadSpan(SpanKind.WAIT, *hold, 0, 1, 1, 2, 0) for hold in holds], name="beat", end=seconds,
-                    cpu=0.0, run_queue=run_queue),
+                    cpu=0.0, run_queue=run_queue[0]),
         make_thread(2, [ThreadSpan(SpanKind.HOLD, *hold, 1, 0, 0, None, 0) for hold in holds], name="work", end=seconds,
-                    cpu=0.0, run_queue=0.0))
+                    cpu=0.0, run_queue=run_queue[1]))
     return make_process(threads=threads, seconds=seconds,
                         sites=(None, make_site(9, thread=2, held=held, caused=sum(lasted))))
 
@@ -58,10 +61,18 @@ ONE_LONG_TURN = stalling(*((number / 50, number / 50 + 0.01) for number in range
 
 @pytest.mark.parametrize("process", [
     TURNS,       # however many
-    stalling((0.1, 0.22), run_queue=0.8),       # a holder without a core
+    stalling((0.1, 0.22), run_queue=(0.0, 0.8)),       # a holder without a core
 ])
 def test_turns_and_holders_without_a_core_are_no_stalls(process):
     assert not line(diagnosed(process), "longest stall")
+
+
+def test_who_has_the_gil_is_said_beside_waits_for_cores():
+    found = diagnosed(stalling((0.1, 0.5), (0.5, 0.7), run_queue=(0.8, 0.0)))
+    assert (found.limit.what, found.limit.also) == (Limiter.CORES, (Limiter.GIL,))
+    assert line(found, "held by").startswith("held by: work at program.py:9 spin: 100 % of the waits")
+    assert line(found, "longest stall").startswith("longest stall: beat, 400 ms, 2 times, while work had the GIL at ")
+    assert line(found, "do").startswith("do: make the call at program.py:9 shorter")
 
 
 def convoy(victims=3, waits=20, name="sender-{}"):
@@ -105,13 +116,13 @@ def test_numbered_threads_are_named_as_a_range(names, text):
     assert names_text(names) == text
 
 
-def waiting(reason, parked, *, free=False):
+def waiting(reason, parked, *, free=False, run_queue=0.0):
     """Return a process of which a thread waits `parked` of its second; the main one waits for its end."""
     total = SpanTotal(3, parked, parked, 0.0)
     threads = (make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01,
                            run_queue=0.0),
                make_thread(1, [ThreadSpan(SpanKind.PARK, 0.0, parked, 1, 0, 0, None, 0)], called="teller",
-                           cpu=1 - parked, run_queue=0.0))
+                           cpu=1 - parked, run_queue=run_queue))
     return make_process(threads=threads, sites=(None, make_site(14, reason, function="deposit", parked=total)),
                         free_threaded=free, gil_used=not free)
 
@@ -122,7 +133,7 @@ def waiting(reason, parked, *, free=False):
     (diagnosed(make_process()), Limiter.GIL, "do: make the call at program.py:6 shorter"),
     (diagnosed(waiting(WaitReason.LOCK, 0.5)), Limiter.LOCK, "do: hold the lock for a shorter time"),
     (diagnosed(waiting(WaitReason.OBJECT, 0.5, free=True)), Limiter.OBJECT, "do: give each thread its own object"),
-    (diagnosed(waiting(WaitReason.WORLD, 0.5, free=True)), Limiter.PAUSES, "do: create fewer objects"),
+    (diagnosed(waiting(WaitReason.WORLD, 0.5, free=True)), Limiter.PAUSES, "do: stop all threads less often: garbage "),
     (diagnosed(waiting(WaitReason.LOCK, 0.01)), Limiter.NOTHING, ""),
     (diagnosed(waiting(WaitReason.LOCK, 0.01, free=True)), Limiter.NOTHING, "do: if it is slower than its cores allow"),
     (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.95, run_queue=0.0),), sites=(None,))),
@@ -130,7 +141,7 @@ def waiting(reason, parked, *, free=False):
     (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),), sites=(None,))),
      Limiter.CORES, "do: run it on a quiet machine"),
     (diagnosed(make_process(threads=(make_thread(0, [], main=True, cpu=0.0, run_queue=0.0),), sites=(None,))),
-     Limiter.IO, "do: use more threads, or asyncio"),
+     Limiter.IO, "do: if it waits for one thing after another, use threads or asyncio"),
 ])
 def test_each_limit_has_its_next_step(found, what, step):
     assert found.limit.what is what
@@ -140,11 +151,39 @@ def test_each_limit_has_its_next_step(found, what, step):
         assert line(found, "waiting") == "waiting: teller, 500 ms in all"
 
 
+@pytest.mark.parametrize(("cpu", "step"), [
+    (0.5, "do: run it on a quiet machine, or with no more threads than cores"),
+    (0.1, "do: run it on a quiet machine"),      # they wait for I/O: fewer of them would wait longer
+])
+def test_fewer_threads_are_advised_to_those_that_compute(cpu, step):
+    threads = tuple(make_thread(number, [], main=number == 0, cpu=cpu, run_queue=0.48) for number in range(2))
+    found = diagnosed(make_process(threads=threads, sites=(None,)))
+    assert (found.limit.what, line(found, "do")) == (Limiter.CORES, step)
+
+
+def test_order_of_locks_is_advised_where_threads_wait_for_each_others_locks():
+    def crossed(second_begin):
+        idle = make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.01, 3.0, 0, 0, 0, None, 0)], main=True, end=3.0, cpu=0.01)
+        threads = (make_thread(number, [ThreadSpan(SpanKind.PARK, begin, begin + 1.5, number, 0, 0, None, 0)], end=3.0,
+                               cpu=0.01) for number, begin in ((1, 0.2), (2, second_begin)))
+        sites = (None, *(make_site(7, WaitReason.LOCK, thread=number) for number in (1, 2)))
+        return diagnosed(make_process(threads=(idle, *threads), seconds=3.0, sites=sites))
+
+    assert crossed(0.3).stuck == pytest.approx(1.4)
+    assert line(crossed(0.3), "do").startswith("do: take locks in one order everywhere")
+    assert crossed(1.5).stuck == pytest.approx(0.2)     # one of them had what the other waited for
+    assert line(crossed(1.5), "do").startswith("do: hold the lock for a shorter time")
+
+
 def test_who_stops_all_threads_is_named_where_that_limits_them():
     stopper = Stopper(thread="main", place=CodeLine("/home/me/program.py", 8, "collect"), seconds=0.5, longest=0.2)
     found = diagnosed(waiting(WaitReason.WORLD, 0.5, free=True))
     assert line(replace(found, stoppers=(stopper,)), "stopped by") == (
         "stopped by: main at program.py:8 collect, up to 200 ms at a time")
+    assert "do: stop all threads less often at program.py:8: " in line(replace(found, stoppers=(stopper,)), "do")
+    found = diagnosed(waiting(WaitReason.WORLD, 0.5, free=True, run_queue=0.6))
+    assert found.limit.what is Limiter.CORES
+    assert line(replace(found, stoppers=(stopper,)), "stopped by")
     found = diagnosed(waiting(WaitReason.LOCK, 0.5, free=True))
     assert not line(replace(found, stoppers=(stopper,)), "stopped by")
 
@@ -216,7 +255,7 @@ def test_answer_is_at_most_twelve_lines_and_begins_with_what_limits(process):
     told = render(answer_document(found)).splitlines()
     assert len(told) <= MOST_LINES, "\n".join(told)
     assert max(map(len, told)) <= 100
-    assert any(word in told[0] for word in ("limits it", "without the GIL was shorter", "It "))
+    assert any(word in told[not process.ended] for word in ("limits it", "without the GIL was shorter", "It "))
     assert told[-1].endswith("all of it: gilscope gil --full ...")
 
 
@@ -234,6 +273,41 @@ def hung(kind=SpanKind.PARK, seconds=5.0):
 ])
 def test_program_that_was_ended_while_all_its_threads_waited_hung(process, says):
     found = diagnosed(process, ended=-15)
-    first = answer_lines(found)[0]
+    ending, first = answer_lines(found)[:2]
+    assert ending == "SIGTERM ended it: waits count up to the last that is known."
     assert first.startswith("It hung: when it was ended, all of its threads had waited for 4.75 s") is says
     assert line(found, "do: take locks in one order").startswith("do:") is says
+
+
+@pytest.mark.parametrize(("ended", "first"), [
+    (3, "It ended with exit code 3, its own."),
+    (-11, "It crashed (SIGSEGV): waits count up to the last that is known."),
+    (-2, "SIGINT ended it: waits count up to the last that is known."), (0, "The GIL limits it: "),
+])
+def test_end_of_a_program_that_failed_comes_first(ended, first):
+    found = diagnosed(make_process(), ended=ended)
+    assert answer_lines(found)[0].startswith(first)
+    assert bool(line(found, "do")) == (ended != -11)
+    assert "The GIL limits it: " in "\n".join(answer_lines(found))
+
+
+def test_program_that_failed_at_once_is_limited_by_nothing_that_is_known():
+    def failed(seconds, queued=0.0):
+        threads = (make_thread(0, [], main=True, cpu=seconds - queued, run_queue=queued, end=seconds),)
+        return answer_lines(diagnosed(make_process(threads=threads, sites=(None,), seconds=seconds), ended=1))
+
+    assert failed(0.1) == failed(2.0, 1.5) == ("It ended with exit code 1, its own.",)
+    assert len(failed(2.0)) > 1
+
+
+@pytest.mark.parametrize("worker", [
+    make_process(threads=(make_thread(0, [], main=True, cpu=None, run_queue=None),), sites=(None,), ended=False),
+    make_process(threads=(), sites=(None,), ended=False),
+])
+def test_nothing_is_said_of_what_limits_a_program_whose_workers_were_killed(worker):
+    parent = make_process(threads=(make_thread(0, [], main=True, cpu=0.05, run_queue=0.3),), sites=(None,))
+    found = diagnosed(parent, worker)
+    assert answer_lines(found) == (
+        "What limits it is not known, as 1 process left no end: its work is missing.",
+        "do: let its processes end by themselves; those of a pool do after close() and join()")
+    assert diagnosed(parent).limit.what is Limiter.IO

@@ -44,7 +44,7 @@ def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
     found = limit_of(contended(reason, on=on))
     assert (found.what, found.place, found.share) == (what, OWN, pytest.approx(0.5, abs=0.01))
     where = "" if what is Limiter.PAUSES else ", most at bank.py:14 deposit"
-    assert found.sentence == f"{begin}threads that want to run waited 50 % of their non-idle time{where}."
+    assert found.sentence == f"{begin}threads that want to run waited 50 % of the time they had work{where}."
 
 
 def test_who_stops_all_threads_is_named_where_that_limits_them():
@@ -69,12 +69,13 @@ def test_program_that_neither_runs_nor_waits_for_others_waits_for_io():
                *(make_thread(number, [], cpu=0.04, run_queue=0.0) for number in (1, 2)))
     found = limit_of(make_process(threads=threads, sites=(None,)))
     assert (found.what, found.share) == (Limiter.IO, pytest.approx(2.87 / 3))
-    assert found.sentence == ("It waits for I/O or sleeps for 96 % of its threads' non-idle time. They hardly waited "
-                              "for each other.")
+    assert found.sentence == ("It waits for I/O or sleeps for 96 % of its threads' time, joins and queues aside. "
+                              "They hardly waited for each other.")
 
 
 @pytest.mark.parametrize(("waited", "queued", "what", "words"), [
-    (0.05, 0.4, Limiter.CORES, "It needs more cores than it got: threads that were ready to run waited 40 %"),
+    (0.05, 0.4, Limiter.CORES, "It needs more cores than it got: threads that were ready to run waited for one 40 %"),
+    (0.3, 0.4, Limiter.CORES, "Partly at the same time, they waited 30 % for a lock, most at bank.py:14 deposit."),
     (0.4, 0.3, Limiter.LOCK, "most at bank.py:14 deposit."),
     (0.4, 0.05, Limiter.LOCK, "most at bank.py:14 deposit."),
     (0.05, 0.05, Limiter.NOTHING, "Nothing limits it"),
@@ -91,20 +92,22 @@ def test_one_thread_that_waits_for_a_core_is_not_limited_by_nothing():
     threads = (make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),)
     found = limit_of(make_process(threads=threads, sites=(None,)))
     assert found.what is Limiter.CORES
-    assert found.sentence == "Other programs used its core: it waited 45 % of its non-idle time for one."
+    assert found.sentence == "Other programs used its core: it waited for one 45 % of the time it had work."
 
 
 def test_two_threads_that_wait_for_a_core_need_more_of_them():
     threads = tuple(make_thread(number, [], main=number == 0, cpu=0.5, run_queue=0.45) for number in range(2))
     found = limit_of(make_process(threads=threads, sites=(None,)))
-    assert found.sentence == ("It needs more cores than it got: threads that were ready to run waited 45 % of their "
-                              "non-idle time for one. They hardly waited for each other.")
+    assert found.sentence == ("It needs more cores than it got: threads that were ready to run waited for one 45 % of "
+                              "the time they had work. Whether they wait for each other, only a run with enough cores "
+                              "shows.")
 
 
 def test_nothing_limits_threads_that_run():
     found = limit_of(contended(WaitReason.LOCK, 0.02))
     assert (found.what, found.place) == (Limiter.NOTHING, None)
-    assert found.sentence == "Nothing limits it: its threads waited 2.0 % of their non-idle time for locks and objects."
+    assert found.sentence == ("Nothing limits it: its threads waited for locks and objects 2.0 % of the time they had "
+                              "work.")
 
 
 def test_program_without_threads_is_said_to_have_one():
@@ -113,9 +116,9 @@ def test_program_without_threads_is_said_to_have_one():
     assert found.sentence == "Nothing that threads wait for limits it: it had one thread."
 
 
-def test_killed_program_whose_cpu_time_is_not_known_does_not_wait_for_io():
+def test_what_limits_a_killed_program_whose_cpu_time_is_not_known_is_not_known():
     threads = (make_thread(0, [], main=True, cpu=None, run_queue=None),)
-    assert limit_of(make_process(threads=threads, sites=(None,), ended=False)).what is Limiter.NOTHING
+    assert limit_of(make_process(threads=threads, sites=(None,), ended=False)).what is Limiter.UNKNOWN
 
 
 def test_what_killed_threads_may_have_done_counts_as_their_work():

@@ -67,13 +67,14 @@ def test_nobody_held_what_nobody_waited_for():
     assert longest_holds([process]) == ()
 
 
-def convoy(waits=20, made_to=0, held=0.0001, lasted=0.005):
+def convoy(waits=20, made_to=0, parks=0, held=0.0001, lasted=0.005):
     """Return a process of which one thread waits `waits` times, and has the GIL for `held` seconds after each."""
     turn = lasted + held
     begins = [number * turn for number in range(waits)]
     spans = [span for begin in begins
              for span in (wait(begin, begin + lasted), hold(begin + lasted, begin + turn, 2))]
     spans += [ThreadSpan(SpanKind.SWITCH, 0.9, 0.91, 0, 0, 0, None, 0)] * made_to
+    spans += [ThreadSpan(SpanKind.PARK, 0.9, 0.91, 0, 0, 0, None, 0)] * parks
     holds = [hold(begin, begin + lasted, 1) for begin in begins]
     sites = (None, make_site(6, held=SpanTotal(waits, waits * lasted, lasted, 0.0), caused=waits * lasted),
              make_site(9, thread=2))
@@ -92,6 +93,7 @@ def test_convoy_costs_its_waits_times_the_switch_interval():
 @pytest.mark.parametrize("changes", [
     {"held": 0.004},      # it computes as long as the others
     {"made_to": 10},      # it has to be asked for the GIL
+    {"parks": 10},        # it gives the GIL away for locks, not for I/O
     {"waits": 5},         # too few to tell
     {"lasted": 0.002},    # it does not wait for the switch interval
 ])

@@ -85,6 +85,11 @@ def test_thread_that_stops_all_others_is_named_where_there_is_no_gil(record_unti
         assert not found.holders or worst.place.line not in {holder.line for holder in found.holders}
 
 
+@pytest.mark.builds("gil")
+def test_threads_that_give_the_gil_away_for_a_lock_are_no_convoy(record):
+    assert not diagnosed(record(planted.LOCKED).processes).convoys
+
+
 @pytest.mark.slow
 @pytest.mark.builds("gil")
 def test_io_beside_a_thread_that_computes_is_a_convoy(record):

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import re
+import signal
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import MOSTLY, Limiter, file_line, gil_waits, place_text
+from gilscope.toolkit.gil.bottleneck import (
+    LIMITERS,
+    LIMITS,
+    MOSTLY,
+    Limiter,
+    asleep_share,
+    file_line,
+    gil_waits,
+    place_text,
+)
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -25,7 +35,9 @@ LONGEST_NAME, LONGEST_PLACE = 30, 30   # characters of one name, and of one plac
 ROOM, ROOM_OF_VICTIMS = 40, 100        # characters for the names of several threads; for those in a convoy
 LEAST = 0.1          # of the longest wait of a thread: those that waited less are left out
 MOST_LAST = 3        # threads of killed processes whose last activity is listed
-HANGS = 1.0          # seconds that all threads wait for each other, from which on a killed program hung
+HANGS = 1.0          # seconds that all threads wait for each other, from which on they hang
+BRIEF = 1.0          # seconds, without waits for a core; one thread that fails earlier shows no limit
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
 WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
 LAST = {SpanKind.WAIT: "waited for the GIL", SpanKind.HOLD: "had the GIL", SpanKind.SWITCH: "handed the GIL over",
@@ -35,10 +47,11 @@ ADVICE = {
     Limiter.GIL: "`gilscope run MODULE:FUNCTION` compares threads, processes, subinterpreters and free threads",
     Limiter.LOCK: "hold the lock for a shorter time, or use several locks",
     Limiter.OBJECT: "give each thread its own object, and combine the results",
-    Limiter.PAUSES: "create fewer objects that the collector traverses; change classes before threads start",
-    Limiter.CORES: "run it on a quiet machine, or with no more threads than cores",
-    Limiter.IO: "use more threads, or asyncio; `gilscope run MODULE:FUNCTION` compares them",
+    Limiter.CORES: "run it on a quiet machine",
+    Limiter.IO: "if it waits for one thing after another, use threads or asyncio to wait for all at once",
+    Limiter.UNKNOWN: "let its processes end by themselves; those of a pool do after close() and join()",
 }
+COMPUTING = "run it on a quiet machine, or with no more threads than cores"
 DEADLOCK = "take locks in one order everywhere, and none twice; end what others wait for"
 ONE_THREAD = "`gilscope run MODULE:FUNCTION` measures what several workers would gain"
 # What waits do not show: threads that count references to one object slow each other down, and none of them waits.
@@ -47,8 +60,11 @@ _NUMBERED = re.compile(r"(.*\D)?(\d+)( \(.*\)|: .*)?")
 
 
 def answer_lines(found: Diagnosis) -> tuple[str, ...]:
-    """Return the answer: at most eleven lines of 100 columns, the limit first."""
-    texts = [_limit_text(found), *_who(found)]
+    """Return the answer: at most eleven lines of 100 columns, first how it failed, if it did, and the limit."""
+    ending, summary = _ending_text(found), found.summary
+    if found.exit > 0 and len(summary.threads) == 1 and summary.wall - (summary.run_queue or 0.0) < BRIEF:
+        return ending
+    texts = [*ending, _limit_text(found), *_who(found)]
     if found.elsewhere is not None:
         texts.append(_gain_text(found.elsewhere, found))
     if step := DEADLOCK if _hung(found) >= HANGS else _next_step(found):
@@ -56,6 +72,16 @@ def answer_lines(found: Diagnosis) -> tuple[str, ...]:
     if doubt := _doubt(found):
         texts.append(f"careful: {doubt}")
     return tuple(texts)
+
+
+def _ending_text(found: Diagnosis) -> tuple[str, ...]:
+    """Return how the program failed; nothing if it did not."""
+    if found.exit >= 0:
+        return (f"It ended with exit code {found.exit}, its own.",) if found.exit else ()
+    number = -found.exit
+    name = signal.Signals(number).name if number in signal.valid_signals() else f"signal {number}"
+    how = f"It crashed ({name})" if number in CRASHES else f"{name} ended it"
+    return (f"{how}: waits count up to the last that is known.",)
 
 
 def _limit_text(found: Diagnosis) -> str:
@@ -82,11 +108,11 @@ def _may_be_faster(there: WithoutGil, found: Diagnosis) -> bool:
 
 def _who(found: Diagnosis) -> Iterator[str]:
     """Yield who keeps others waiting, who waits, and the longest stall; of killed processes what they were doing."""
-    limit = found.limit
-    if (limit.what is Limiter.GIL or found.convoys) and found.holders:
+    counting = {found.limit.what, *found.limit.also}
+    if (Limiter.GIL in counting or found.convoys) and found.holders:
         behind = (convoy.holder for convoy in found.convoys if convoy.holder)
         yield _holder_text(found, next(behind, found.holders[0]))
-    if limit.what is Limiter.PAUSES and found.stoppers:
+    if Limiter.PAUSES in counting and found.stoppers:
         worst = found.stoppers[0]
         yield (f"stopped by: {short_name(worst.thread)} at {where_text(worst.place)}, up to "
                f"{format_seconds(worst.longest)} at a time")
@@ -97,8 +123,7 @@ def _who(found: Diagnosis) -> Iterator[str]:
         yield _convoy_text(found.convoys)
     elif text := _waiting_text(found):
         yield f"waiting: {text}"
-    # A holder without a core keeps the GIL, too.
-    if found.stall is not None and limit.what is not Limiter.CORES:
+    if found.stall is not None:
         stall = found.stall
         times = f", {stall.times} times" if stall.times > 1 else ""
         yield (f"longest stall: {short_name(stall.thread)}, {format_seconds(stall.longest)}{times}, while "
@@ -125,12 +150,10 @@ def _waiting_text(found: Diagnosis) -> str:
     what, summary = found.limit.what, found.summary
 
     def waited(row: ThreadSummary) -> float:
-        if what is Limiter.GIL:
-            return row.waited
-        return row.run_queue or 0.0 if what is Limiter.CORES else row.parked + row.spun
+        return row.waited if what is Limiter.GIL else row.parked + row.spun
 
     rows = sorted(summary.threads, key=lambda row: -waited(row))
-    if what in {Limiter.IO, Limiter.NOTHING} or len(rows) < 2 or not waited(rows[0]):
+    if what not in LIMITERS.values() or len(rows) < 2 or not waited(rows[0]):
         return ""
     rows = [row for row in rows if waited(row) >= LEAST * waited(rows[0])]
     several = summary.processes > 1
@@ -184,22 +207,41 @@ def _next_step(found: Diagnosis) -> str:
     faster = there is not None and bool(there.walls) and max(there.walls) < found.summary.wall
     if there is not None and faster and not took_as_long(there) and not there.busy:
         return f"use {there.build}; `gilscope evaluate .` says what is in the way of that"
-    if stall is not None and _is_worth_a_step(stall, found):
+    if -found.exit in CRASHES:
+        return ""
+    if stall is not None and limit.what is not Limiter.UNKNOWN and _is_worth_a_step(stall, found):
         return f"make the call at {file_line(stall.place)} shorter, or run it in another process"
     if found.convoys:
         return "compute in another process than the I/O, or try `sys.setswitchinterval(0.0005)`"
-    if limit.what is Limiter.NOTHING:
+    return _step_against(found)
+
+
+def _step_against(found: Diagnosis) -> str:
+    """Return what to do about the limit; "" if nothing is known."""
+    what = found.limit.what
+    if what is Limiter.NOTHING:
         return _step_without_waits(found)
-    if limit.what is Limiter.CORES and len(found.summary.threads) == 1:
-        return "run it on a quiet machine"
-    return ADVICE[limit.what]
+    if what is Limiter.PAUSES:
+        return _step_without_pauses(found)
+    if what is Limiter.LOCK and found.stuck >= HANGS:
+        return DEADLOCK
+    if what is Limiter.UNKNOWN and found.exit:     # it did not get to the end of its own processes
+        return ""
+    compute = what is Limiter.CORES and (asleep_share(found.summary) or 0.0) < LIMITS
+    return COMPUTING if compute and len(found.summary.threads) > 1 else ADVICE[what]
 
 
 def _is_worth_a_step(stall: Stall, found: Diagnosis) -> bool:
-    """Return True unless a holder had no core, or threads that compute in turn made others wait longer."""
-    if found.limit.what is Limiter.GIL and found.holders:
+    """Return True unless threads that compute in turn made others wait longer."""
+    if Limiter.GIL in {found.limit.what, *found.limit.also} and found.holders:
         return stall.times * stall.longest >= MOSTLY * found.holders[0].seconds
-    return found.limit.what is not Limiter.CORES
+    return True
+
+
+def _step_without_pauses(found: Diagnosis) -> str:
+    """Return how to avoid pauses; a recording does not say which of their causes it was."""
+    at = f" at {file_line(found.stoppers[0].place)}" if found.stoppers else ""
+    return f"stop all threads less often{at}: garbage collections, sys._current_frames() and changes of classes do that"
 
 
 def _step_without_waits(found: Diagnosis) -> str:
@@ -211,14 +253,16 @@ def _step_without_waits(found: Diagnosis) -> str:
 def _doubt(found: Diagnosis) -> str:
     """Return the gravest reason to doubt the answer; "" if there is none."""
     summary = found.summary
-    if summary.killed:
-        killed = counted(summary.killed, "process", "processes")
-        return f"{killed} left no end (killed, or still running): waits count up to the last that is known"
+    if found.limit.what is Limiter.UNKNOWN:
+        return ""
+    killed = summary.killed - (found.exit < 0)     # its own end is in the first line
+    if killed > 0:
+        return f"{counted(killed, 'process', 'processes')} left no end: waits count up to the last that is known"
     if lost := next(missing_texts(summary), ""):
         return lost
     if (found.queued_share or 0.0) > BUSY and len(summary.threads) > 1 and found.limit.what is not Limiter.CORES:
-        return (f"the machine was busy: threads that wanted a core waited {percent(found.queued_share or 0.0)} of that "
-                "time; repeat it")
+        return (f"the machine was busy: threads had no core {percent(found.queued_share or 0.0)} of the time "
+                "they wanted one; repeat it")
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Find the bottleneck of a program, in one sentence: GIL, lock, shared object, pauses, cores, I/O, or nothing."""
+"""Find the bottleneck of a program: GIL, lock, shared object, pauses, cores, I/O, or nothing; in a sentence or two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from gilscope.toolkit.gil.records import CodeLine, WaitReason
 from gilscope.toolkit.gil.summary import WAITED_FOR
-from gilscope.toolkit.units import percent
+from gilscope.toolkit.units import counted, percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Limiter(StrEnum):
     CORES = "cores"        # threads that are ready to run wait for a core
     IO = "io"
     NOTHING = "nothing"
+    UNKNOWN = "unknown"    # the work of killed processes was not recorded
 
 
 # What limits a program whose threads contend for these reasons; that they wait on purpose limits nothing.
@@ -52,6 +53,7 @@ class Limit:
     place: CodeLine | None   # GIL: the place of the holder; lock, object, pauses: the place of most waits
     queued: float          # share of the same time in which they waited for a core
     sentence: str
+    also: tuple[Limiter, ...] = ()   # other waits of at least `LIMITS` of that time, partly at the same time
 
 
 def find_limit(
@@ -77,23 +79,36 @@ def _bottleneck(summary: RecordingSummary, holders: Sequence[Holder]) -> Limit:
     of_locks = _share(sum(row.parked + row.spun for row in working), working)
     # While the next holder of the GIL waits for a core, all others wait for the GIL, and nobody has it.
     of_cores = _share(max(queued, min(waited * (1 - held), queued * len(working))), working)
-    rest = _elsewhere(summary)
+    rest = asleep_share(summary)
     asleep = rest if rest is not None and len(working) == len(summary.threads) else 0.0    # shares of the same time
-    if of_cores >= LIMITS and of_cores > max(of_gil, of_locks, asleep):
-        if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
-            sentence = f"Other programs used its core: it waited {percent(of_cores)} of its non-idle time for one."
-        else:
-            sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} "
-                        f"of their non-idle time for one. {_little(of_gil, of_locks)}.")
-        return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
-    if max(of_gil, of_locks) >= LIMITS:
+    cores_first = of_cores >= LIMITS and of_cores > max(of_gil, of_locks, asleep)
+    if cores_first and not summary.killed:
+        found = _cores(of_cores, summary)
+    elif max(of_gil, of_locks) >= LIMITS:
         found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
-        return replace(found, queued=of_cores)
-    if rest is not None and rest >= MOSTLY:
-        sentence = (f"It waits for I/O or sleeps for {percent(rest)} of its threads' non-idle time. "
-                    f"{_little(of_gil, of_locks)}.")
-        return Limit(what=Limiter.IO, share=rest, thread=None, place=None, queued=of_cores, sentence=sentence)
-    return replace(_nothing(summary, of_gil, of_locks), queued=of_cores)
+    elif summary.killed:
+        found = _unknown(summary)
+    elif rest is not None and rest >= MOSTLY:
+        found = _io(rest, of_gil, of_locks)
+    else:
+        found = _nothing(summary, of_gil, of_locks)
+    return _with_other_waits(replace(found, queued=of_cores), of_gil, of_locks, summary)
+
+
+def _with_other_waits(found: Limit, of_gil: float, of_locks: float, summary: RecordingSummary) -> Limit:
+    """Return the limit with the waits that count beside it, which a run on a quiet machine may still have."""
+    contended, name, place = _contention(summary)
+    of_others = f"{'in' if contended is Limiter.PAUSES else 'for'} {name}{_most_at(contended, place)}"
+    others = [(Limiter.GIL, of_gil, f"for {WAITED_FOR[WaitReason.GIL]}"), (contended, of_locks, of_others)]
+    others = [other for other in others if other[0] is not found.what and other[1] >= LIMITS]
+    if others:
+        texts = " and ".join(f"{percent(share)} {text}" for _, share, text in others)
+        also = f"Partly at the same time, they waited {texts}."
+    elif found.what is Limiter.CORES and len(summary.threads) > 1:
+        also = "Whether they wait for each other, only a run with enough cores shows."
+    else:
+        return found
+    return replace(found, also=tuple(what for what, _, _ in others), sentence=f"{found.sentence} {also}")
 
 
 def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
@@ -122,12 +137,21 @@ def _share(seconds: float, rows: Iterable[ThreadSummary]) -> float:
     return min(1.0, seconds / time) if time > 0 else 0.0
 
 
-def _elsewhere(summary: RecordingSummary) -> float | None:
+def asleep_share(summary: RecordingSummary) -> float | None:
     """Return the share of all threads' time in which they neither ran nor waited for the GIL, locks or objects."""
     known = [row for row in summary.threads if row.cpu is not None]
     if not known:
         return None
     return _share(sum(max(0.0, row.seconds - row.idle - _wanted(row)) for row in known), known)
+
+
+def _cores(share: float, summary: RecordingSummary) -> Limit:
+    if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
+        sentence = f"Other programs used its core: it waited for one {percent(share)} of the time it had work."
+    else:
+        sentence = (f"It needs more cores than it got: threads that were ready to run waited for one {percent(share)} "
+                    "of the time they had work.")
+    return Limit(what=Limiter.CORES, share=share, thread=None, place=None, queued=share, sentence=sentence)
 
 
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
@@ -139,24 +163,45 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
 
 def gil_waits(share: float) -> str:
     """Return how long threads waited for the GIL, as the end of a sentence."""
-    return f"threads that wanted it waited {percent(share)} of their non-idle time."
+    return f"threads waited for it {percent(share)} of the time they had work."
 
 
-def _lock(share: float, summary: RecordingSummary) -> Limit:
+def _contention(summary: RecordingSummary) -> tuple[Limiter, str, CodeLine | None]:
+    """Return what threads contend for most, its name, and the place of most of these waits."""
     seconds = {Limiter.LOCK: summary.on_locks, Limiter.OBJECT: summary.on_objects, Limiter.PAUSES: summary.paused}
     what = max(seconds, key=lambda each: seconds[each])
     places = [place for place in summary.places if not place.idle and place.reason is not WaitReason.GIL]
     worst = next((place for place in places if LIMITERS.get(place.reason) is what), places[0] if places else None)
-    shared = f"{worst.what[0].upper()}{worst.what[1:]}" if worst else "An object"
-    subject = {Limiter.LOCK: "A lock limits it", Limiter.PAUSES: "Pauses in which all threads are stopped limit it",
-               Limiter.OBJECT: f"{shared} that threads share limits it"}
+    names = {Limiter.LOCK: "a lock", Limiter.PAUSES: "pauses in which all threads are stopped",
+             Limiter.OBJECT: f"{worst.what if worst else 'an object'} that threads share"}
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
-        subject[what] = "A lock or an object that threads share limits it"
-    text = f"{subject[what]}: threads that want to run waited {percent(share)} of their non-idle time"
-    place = CodeLine(worst.file, worst.line, worst.function) if worst else None
-    if place and what is not Limiter.PAUSES:    # where a thread is stopped is not why
-        text += f", most at {place_text(place)}"
-    return Limit(what=what, share=share, thread=None, place=place, queued=0.0, sentence=f"{text}.")
+        names[what] = "a lock or an object that threads share"
+    return what, names[what], CodeLine(worst.file, worst.line, worst.function) if worst else None
+
+
+def _most_at(what: Limiter, place: CodeLine | None) -> str:
+    # Where a thread is stopped is not why.
+    return f", most at {place_text(place)}" if place and what is not Limiter.PAUSES else ""
+
+
+def _lock(share: float, summary: RecordingSummary) -> Limit:
+    what, name, place = _contention(summary)
+    limit = "limit" if what is Limiter.PAUSES else "limits"
+    sentence = (f"{name[0].upper()}{name[1:]} {limit} it: threads that want to run waited {percent(share)} of the time "
+                f"they had work{_most_at(what, place)}.")
+    return Limit(what=what, share=share, thread=None, place=place, queued=0.0, sentence=sentence)
+
+
+def _unknown(summary: RecordingSummary) -> Limit:
+    lost = counted(summary.killed, "process left no end: its", "processes left no end: their")
+    return Limit(what=Limiter.UNKNOWN, share=0.0, thread=None, place=None, queued=0.0,
+                 sentence=f"What limits it is not known, as {lost} work is missing.")
+
+
+def _io(share: float, of_gil: float, of_locks: float) -> Limit:
+    sentence = (f"It waits for I/O or sleeps for {percent(share)} of its threads' time, joins and queues aside. "
+                f"{_little(of_gil, of_locks)}.")
+    return Limit(what=Limiter.IO, share=share, thread=None, place=None, queued=0.0, sentence=sentence)
 
 
 def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float) -> Limit:
@@ -172,8 +217,10 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float) -> Limit
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     """Return a clause on how little threads wait for each other; negligible shares are left out."""
     parts = (of_gil, WAITED_FOR[WaitReason.GIL]), (of_locks, "locks and objects")
-    shares = [f"{percent(share, 1)} of their non-idle time for {what}" for share, what in parts if share >= SEEN]
-    return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
+    shares = [f"for {what} {percent(share, 1)}" for share, what in parts if share >= SEEN]
+    if not shares:
+        return f"{begin} hardly waited for each other"
+    return f"{begin} waited {' and '.join(shares)} of the time they had work"
 
 
 def place_text(place: CodeLine | Holder | WaitPlace) -> str:

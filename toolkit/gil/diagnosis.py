@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import find_limit
-from gilscope.toolkit.gil.holders import find_convoys, find_holders, find_stoppers, longest_holds, worst_stall
+from gilscope.toolkit.gil.holders import (
+    find_convoys,
+    find_holders,
+    find_stoppers,
+    longest_holds,
+    stuck_seconds,
+    worst_stall,
+)
 from gilscope.toolkit.gil.recorder import queued_share
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
@@ -39,6 +46,7 @@ class Diagnosis:
     longest_holds: tuple[Hold, ...]
     convoys: tuple[Convoy, ...]
     stall: Stall | None                # the worst: few hardly delay a program, but its answers
+    stuck: float                       # the longest time in which all threads waited, two or more of them for locks
     stoppers: tuple[Stopper, ...]      # of all threads, without a GIL, the worst first
     switch_interval: float | None      # None if no thread waited for a GIL
     last_seen: tuple[LastActivity, ...]        # activity of threads of killed processes
@@ -59,7 +67,7 @@ def diagnose(
         gil_used=recording.gil_used, exit=recording.ended, wall=recording.wall, cpu=recording.cpu, summary=summary,
         limit=find_limit(summary, holders, stoppers=stoppers), holders=holders,
         longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
-        stall=worst_stall(processes), stoppers=stoppers,
+        stall=worst_stall(processes), stuck=stuck_seconds(processes), stoppers=stoppers,
         switch_interval=intervals[0] if intervals else None, last_seen=last_seen(processes),
         queued_share=queued_share(recording), elsewhere=elsewhere,
     )

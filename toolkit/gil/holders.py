@@ -94,7 +94,7 @@ class Stopper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convoy:
-    """A thread that repeatedly releases the GIL voluntarily and waits the switch interval to get it back.
+    """A thread that repeatedly releases the GIL for I/O, and waits the switch interval to get it back.
 
     Source: David Beazley, "Understanding the Python GIL", PyCon 2010.
     """
@@ -151,18 +151,52 @@ def longest_holds(processes: Sequence[Process]) -> tuple[Hold, ...]:
 
 
 def worst_stall(processes: Sequence[Process]) -> Stall | None:
-    """Return the stall of the thread that waited longest at one place of a holder, or None if none waited for long."""
+    """Return the stall of the thread that waited longest at one place of a holder, or None if none waited for long.
+
+    What a holder's lack of a core may have added does not make a wait long.
+    """
     found: dict[tuple[str, str, CodeLine], list[float]] = defaultdict(list)
     for process in processes:
         names = thread_labels(process, processes)
+        share_with_core = {thread.number: _share_with_core(thread) for thread in process.threads}
         for hold, site in _holds(process):
             for number, seconds in hold.waiting.items():
-                if seconds >= STALL:
+                if seconds * share_with_core.get(site.thread, 1.0) >= STALL:
                     found[names[number], names.get(site.thread, "?"), site.own].append(seconds)
     if not found:
         return None
     (thread, holder, place), waits = max(found.items(), key=lambda item: sum(item[1]))
     return Stall(thread=thread, holder=holder, place=place, times=len(waits), longest=max(waits))
+
+
+def _share_with_core(thread: Thread) -> float:
+    """Return the share of its time without waits in which a thread did not wait for a core."""
+    time = thread.seconds - thread.totals[SpanKind.WAIT].seconds - thread.totals[SpanKind.IDLE].seconds
+    return max(0.0, 1 - (thread.run_queue or 0.0) / time) if time > 0 else 1.0
+
+
+def stuck_seconds(processes: Sequence[Process]) -> float:
+    """Return the longest time in which all threads of a process waited, and two or more of them for locks."""
+    return max(map(_stuck_seconds, processes), default=0.0)
+
+
+def _stuck_seconds(process: Process) -> float:
+    # Time, change of the number of threads that do not wait, change of the number of those that wait for locks.
+    changes: list[tuple[float, int, int]] = []
+    for thread in process.threads:
+        changes += [(thread.start, 1, 0), (thread.end, -1, 0)]
+        for span in thread.spans:
+            if span.kind in {SpanKind.PARK, SpanKind.IDLE}:
+                site = process.sites[span.site]
+                for_lock = int(span.kind is SpanKind.PARK and site is not None and site.reason is WaitReason.LOCK)
+                changes += [(span.begin, -1, for_lock), (span.end, 1, -for_lock)]
+    longest = last = 0.0
+    active = locked = 0
+    for when, of_active, of_locked in sorted(changes):
+        if not active and locked > 1:
+            longest = max(longest, when - last)
+        active, locked, last = active + of_active, locked + of_locked, when
+    return longest
 
 
 def _ranked(waiting: Mapping[str, float]) -> tuple[Waiting, ...]:
@@ -245,8 +279,9 @@ def _convoy_waits(thread: Thread, interval: float) -> int:
         return 0
     waits = [span for span in thread.spans if span.kind is SpanKind.WAIT and span.seconds >= FULL * interval]
     holds = [span.seconds for span in thread.spans if span.kind is SpanKind.HOLD]
-    made_to = thread.totals[SpanKind.SWITCH].count   # requests to hand the GIL over: many mean that it computes
+    # Many requests to hand the GIL over mean that it computes; many parks, that it releases the GIL for locks, not I/O.
+    otherwise = sum(thread.totals[kind].count for kind in (SpanKind.SWITCH, SpanKind.PARK, SpanKind.IDLE))
     lasted = sum(span.seconds for span in waits)
     convoy = (len(waits) >= REPEATED and holds and median(holds) < SHORT * interval
-              and made_to < SHORT * len(waits) and lasted >= WORTH_TELLING * thread.seconds)
+              and otherwise < SHORT * len(waits) and lasted >= WORTH_TELLING * thread.seconds)
     return len(waits) if convoy else 0

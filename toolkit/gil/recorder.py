@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import select
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,11 +16,12 @@ from gilscope.toolkit.gil.records import BadRecordError, read_folder, refusal
 from gilscope.toolkit.gil.summary import summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gilscope.toolkit.gil.records import Process
 
 BUSY = 0.15      # share of the threads' core demand spent waiting for a core, from which on the machine is too busy
+LINGER = 2.0     # seconds, at most, that other processes of a program are given to end after it
 SAME = 0.05      # relative difference of wall times up to which two runs took equally long
 
 
@@ -60,11 +63,30 @@ def record(
         problem = ""
         try:
             processes = tuple(read_folder(folder, until))
+            if _wait_for_ends(processes):
+                processes = tuple(read_folder(folder, until))
         except BadRecordError as error:   # the program can write into its recording
             problem = str(error)
         if not processes and (reason := refusal(folder)):
             problem = f"no file for it could be made in the temporary folder (TMPDIR): {reason}"
         return Recording(ended=ended, wall=wall, cpu=cpu, processes=processes, problem=problem)
+
+
+def _wait_for_ends(processes: Iterable[Process]) -> bool:
+    """Wait for processes that end after the program, as multiprocessing's resource tracker; return if any did."""
+    until, ended = time.monotonic() + LINGER, False
+    for process in processes:
+        if process.ended:
+            continue
+        try:
+            running = os.pidfd_open(process.pid)
+        except OSError:      # it has ended, or this kernel has no such call
+            continue
+        try:
+            ended |= bool(select.select([running], [], [], max(0.0, until - time.monotonic()))[0])
+        finally:
+            os.close(running)
+    return ended
 
 
 def queued_share(recording: Recording) -> float | None:

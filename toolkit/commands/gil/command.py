@@ -162,7 +162,8 @@ def _program(words: Sequence[str]) -> list[str]:
 
 def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutGil | None:
     """Run the program on the free-threaded build; None if that is not requested or there is no such build."""
-    in_the_way = found.limit.what is Limiter.GIL or found.convoys
+    # A machine without a core for each thread says little about the gain.
+    in_the_way = found.limit.what is Limiter.GIL or (found.convoys and found.limit.what is not Limiter.CORES)
     if found.free_threaded or found.exit or not in_the_way or "-" in found.program[:1]:
         return None
     build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
