@@ -162,8 +162,9 @@ def test_fewer_threads_are_advised_to_those_that_compute(cpu, step):
 
 
 def test_order_of_locks_is_advised_where_threads_wait_for_each_others_locks():
-    def crossed(second_begin):
-        idle = make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.01, 3.0, 0, 0, 0, None, 0)], main=True, end=3.0, cpu=0.01)
+    def crossed(second_begin, idle_until=3.0):
+        idle = make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.01, idle_until, 0, 0, 0, None, 0)], main=True, end=3.0,
+                           cpu=0.01)
         threads = (make_thread(number, [ThreadSpan(SpanKind.PARK, begin, begin + 1.5, number, 0, 0, None, 0)], end=3.0,
                                cpu=0.01) for number, begin in ((1, 0.2), (2, second_begin)))
         sites = (None, *(make_site(7, WaitReason.LOCK, thread=number) for number in (1, 2)))
@@ -171,6 +172,7 @@ def test_order_of_locks_is_advised_where_threads_wait_for_each_others_locks():
 
     assert crossed(0.3).stuck == pytest.approx(1.4)
     assert line(crossed(0.3), "do").startswith("do: take locks in one order everywhere")
+    assert crossed(0.3, idle_until=0.4).stuck == pytest.approx(0.1)     # a third thread may have what both wait for
     assert crossed(1.5).stuck == pytest.approx(0.2)     # one of them had what the other waited for
     assert line(crossed(1.5), "do").startswith("do: hold the lock for a shorter time")
 
@@ -300,14 +302,15 @@ def test_program_that_failed_at_once_is_limited_by_nothing_that_is_known():
     assert len(failed(2.0)) > 1
 
 
+@pytest.mark.parametrize(("queued", "without"), [(0.3, Limiter.IO), (0.8, Limiter.CORES)])
 @pytest.mark.parametrize("worker", [
     make_process(threads=(make_thread(0, [], main=True, cpu=None, run_queue=None),), sites=(None,), ended=False),
     make_process(threads=(), sites=(None,), ended=False),
 ])
-def test_nothing_is_said_of_what_limits_a_program_whose_workers_were_killed(worker):
-    parent = make_process(threads=(make_thread(0, [], main=True, cpu=0.05, run_queue=0.3),), sites=(None,))
+def test_nothing_is_said_of_what_limits_a_program_whose_workers_were_killed(worker, queued, without):
+    parent = make_process(threads=(make_thread(0, [], main=True, cpu=0.05, run_queue=queued),), sites=(None,))
     found = diagnosed(parent, worker)
     assert answer_lines(found) == (
         "What limits it is not known, as 1 process left no end: its work is missing.",
         "do: let its processes end by themselves; those of a pool do after close() and join()")
-    assert diagnosed(parent).limit.what is Limiter.IO
+    assert diagnosed(parent).limit.what is without
