@@ -138,9 +138,6 @@ def test_experiment_is_cited_by_the_name_of_its_page_and_its_data(site):
     page = pages_of(site)["experiment-example-experiments-countdown.html"]
     assert 'results "example/experiments/countdown"' in page.text
     assert "data/example-experiments-countdown/3.14.json" in page.links()
-    made_of = json.loads((site / MARKER).read_text())["runs"]
-    assert {"example-experiments-countdown": "example/experiments/countdown"}.items() <= {
-        each["id"]: each["label"] for each in made_of}.items()
 
 
 def test_places_in_the_source_are_links_where_its_address_is_given(site, tmp_path):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 MARKUP = frozenset({".html", ".svg"})   # files that are searched as pages; the others are data
-MARKER = "site.json"         # what a site is made of, and which files are its own
+MARKER = "site.json"         # which files are a site's own
 SCHEMA = "gilscope/site/1"
 
 
@@ -225,8 +225,8 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     for kept in saved:
         (folder / kept.data).parent.mkdir(parents=True, exist_ok=True)
         (folder / kept.data).write_text(kept.document, encoding="utf-8")
-    runs = writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
-    _write_marker(site, runs, answers)
+    writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
+    _write_marker(folder)
     return problems + lost
 
 
@@ -276,8 +276,8 @@ class _SiteWriter:
     def write(
         self, parts: Mapping[str, RunPart], answers: Sequence[PublicAnswer], saved: Sequence[SavedAnswer],
         problems: Sequence[str], lost: Sequence[str],
-    ) -> list[LoadedRun]:
-        """Write the pages about all runs and answers, and return the runs, the oldest first.
+    ) -> None:
+        """Write the pages about all runs and answers.
 
         Args:
             parts: By the id of a run.
@@ -301,7 +301,6 @@ class _SiteWriter:
             badge=self._badge(runs), made=self._site.made)
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})
-        return runs
 
     def _badge(self, runs: Sequence[LoadedRun]) -> dict[str, str] | None:
         values = badge_values(runs)
@@ -321,14 +320,8 @@ def _drawings(pictures: Sequence[Picture]) -> dict[str, Picture]:
     return {path.name: each for each in pictures if is_drawing(path := Path(each.path))}
 
 
-def _write_marker(site: SiteContext, runs: Sequence[LoadedRun], answers: Sequence[PublicAnswer]) -> None:
-    """Write the list of the site's runs, answers and files, by which a later site replaces this one."""
-    files = [path.relative_to(site.folder).as_posix() for path in sorted(site.folder.rglob("*")) if path.is_file()]
-    (site.folder / MARKER).write_text(json.dumps({
-        "schema": SCHEMA, "gilscope": __version__, "title": site.title,
-        "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "started": each.run.started,
-                  "builds": [build.label for build in each.run.builds], "page": each.page} for each in runs],
-        "answers": [{"subject": each.answer.subject, "host": each.host, "started": each.answer.started,
-                     "page": each.page} for each in answers],
-        "files": [*files, MARKER],
-    }, indent=1) + "\n", encoding="utf-8")
+def _write_marker(folder: Path) -> None:
+    """Write the list of the site's files, by which a later site replaces this one."""
+    files = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+    (folder / MARKER).write_text(json.dumps({"schema": SCHEMA, "gilscope": __version__, "files": [*files, MARKER]},
+                                            indent=1) + "\n", encoding="utf-8")

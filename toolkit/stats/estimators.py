@@ -105,9 +105,9 @@ def huber(values: Sequence[float], cutoff: float) -> float:
     return center
 
 
-def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
-    """Return the mean without the `share` of values at either end, at least one; of two values, their mean."""
-    cut = max(int(len(values) * share), 1) if len(values) > PAIR else 0
+def trimmed_mean(values: Sequence[float]) -> float:
+    """Return the mean without a fifth of the values at either end, at least one; of two values, their mean."""
+    cut = max(int(len(values) * TRIMMED), 1) if len(values) > PAIR else 0
     return fmean(sorted(values)[cut:len(values) - cut])
 
 

@@ -55,12 +55,12 @@ def includes_clear_cells(number: int) -> bool:
     return number < UNTIL and number % EVERY == EVERY - 1
 
 
-def interim_confidence(confidence: float = CONFIDENCE) -> float:
-    """Return the confidence of a table at an interim look, if it is to have `confidence` in the end."""
-    return 1 - (1 - confidence) * SHARE
+def interim_confidence() -> float:
+    """Return the confidence of a table at an interim look."""
+    return 1 - (1 - CONFIDENCE) * SHARE
 
 
-def final_confidence(looks: int, confidence: float = CONFIDENCE) -> float:
+def final_confidence(looks: int) -> float:
     """Return the confidence of a table at the last look, which decides the printed verdicts, after `looks` others.
 
     Raises:
@@ -68,7 +68,7 @@ def final_confidence(looks: int, confidence: float = CONFIDENCE) -> float:
     """
     if looks > MOST_LOOKS:
         raise ValueError(f"{looks} looks before the last are more than {MOST_LOOKS}")
-    return 1 - (1 - confidence) * (1 - SHARE * looks)
+    return 1 - (1 - CONFIDENCE) * (1 - SHARE * looks)
 
 
 def open_pairs[Pair: Hashable](

@@ -86,9 +86,9 @@ class PairNoise:
         wider = self.widening * inflation(self.correlation.applied, rounds)
         return wider * t_quantile(confidence, self.freedom(rounds))
 
-    def floor(self, rounds: int, confidence: float = CONFIDENCE) -> float:
+    def floor(self, rounds: int) -> float:
         """Return the noise floor of a cell with `rounds` rounds, as a share: 0.013 is 1.3 %."""
-        half = self.reach(confidence, rounds) * self.pooled(rounds)
+        half = self.reach(CONFIDENCE, rounds) * self.pooled(rounds)
         return exp(half) - 1 if half < log(1e6) else inf
 
 

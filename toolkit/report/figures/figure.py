@@ -262,9 +262,9 @@ RuledFigure = LineFigure | CategoryFigure | HistogramFigure
 Figure = RuledFigure | HeatFigure | TimelineFigure
 
 
-def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: float | None = None) -> Axis:
+def seconds_axis(title: str, *, log: bool = False) -> Axis:
     """Return an axis whose values are seconds and whose marks carry their units: "10 µs", "1 ms", "0.1 s"."""
-    return Axis(title, log=log, lo=lo, hi=hi, seconds=True)
+    return Axis(title, log=log, seconds=True)
 
 
 def shows_something(figure: Figure) -> bool:

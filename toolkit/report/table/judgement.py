@@ -33,9 +33,9 @@ def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     return Unjudged.NOISE
 
 
-def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
-    """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return comparison.judgeable and comparison.between[1] - 1 <= margin
+def gains_nothing(comparison: Comparison) -> bool:
+    """Return True if every gain above the margin is excluded, whether or not there is a loss."""
+    return comparison.judgeable and comparison.between[1] - 1 <= MARGIN
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
