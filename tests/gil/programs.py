@@ -149,6 +149,19 @@ print(lasted, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
+KILLER = """
+# A child is sent the signal that is given; if it survives that, it ends without a record of its end.
+import os, subprocess, sys
+
+SOURCE = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read(); os._exit(0)"
+child = subprocess.Popen([sys.executable, "-c", SOURCE],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+with child:
+    print(int(child.stdout.readline()))
+    os.kill(child.pid, int(sys.argv[1]))
+    child.stdin.close()
+"""
+
 FORKED = """
 import os, threading, time
 

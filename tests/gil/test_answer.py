@@ -312,5 +312,5 @@ def test_nothing_is_said_of_what_limits_a_program_whose_workers_were_killed(work
     found = diagnosed(parent, worker)
     assert answer_lines(found) == (
         "What limits it is not known, as 1 process left no end: its work is missing.",
-        "do: let its processes end by themselves; those of a pool do after close() and join()")
+        "do: let its processes end by themselves, not by os._exit or a signal")
     assert diagnosed(parent).limit.what is without

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.gil.bottleneck import Limiter, find_limit, held_share
+from gilscope.toolkit.gil.bottleneck import Limiter, file_line, find_limit, held_share
 from gilscope.toolkit.gil.holders import find_holders, find_stoppers
 from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan, WaitReason
 from gilscope.toolkit.gil.summary import summarize
@@ -168,6 +168,14 @@ def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():
     others = (replace(place, idle=True, line=1), replace(place, reason=WaitReason.GIL, line=2))
     found = find_limit(replace(summary, places=(*others, place)), ())
     assert found.place == OWN
+
+
+@pytest.mark.parametrize(("file", "text"), [
+    ("/home/me/bank.py", "bank.py:14"), ("/lib/re/__init__.py", "re/__init__.py:14"), ("<string>", "<string>:14"),
+    ("<frozen importlib._bootstrap>", "_bootstrap:14"),
+])
+def test_place_is_named_by_its_file(file, text):
+    assert file_line(replace(OWN, file=file)) == text
 
 
 def test_an_object_whose_type_is_called_lock_is_no_lock():

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from gilscope.toolkit.gil import preload, records
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
+from gilscope.toolkit.gil.summary import summarize
 from tests.gil import programs
 from tests.gil.traces import checked
 from tests.patience import PATIENCE
@@ -338,6 +340,20 @@ def test_killed_process_leaves_what_it_has(record):
     # Who started it knows when it ended: what its threads did last went on until then.
     (later,) = records.read_folder(recorded.folder, until=recorded.begun + 10**12)
     assert later.seconds == pytest.approx(1000.0)
+
+
+@BOTH
+@pytest.mark.parametrize(("number", "known"), [(signal.SIGTERM, True), (signal.SIGKILL, True), (0, False)])
+def test_who_kills_a_process_records_its_cpu_time(record, number, known):
+    recorded = record(programs.KILLER, str(int(number)))
+    (pid,) = map(int, recorded.out.split())
+    (child,) = (process for process in recorded.processes if process.pid == pid)
+    assert not child.ended
+    (thread,) = child.threads
+    assert (thread.cpu is not None, thread.run_queue is not None) == (known, known)
+    assert summarize(recorded.processes).killed == (not known)
+    if known:
+        assert 0 < thread.cpu <= child.seconds == pytest.approx(thread.end)
 
 
 @BOTH

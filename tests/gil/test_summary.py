@@ -243,7 +243,8 @@ def test_threads_at_the_same_time(spans, most):
 @pytest.mark.parametrize("ended", [True, False])
 def test_of_a_process_without_an_end_there_are_no_shares_of_its_cpu_time(ended):
     # Its threads that ended told theirs; what the others took is not in it.
-    processes = (make_process(ended=ended),)
+    threads = (make_thread(0, [], main=True, ended=ended, cpu=0.5 if ended else None), make_thread(1, []))
+    processes = (make_process(ended=ended, threads=threads),)
     assert summarize(processes).cpu is not None
     assert (summarize(processes).overhead_share is not None) == ended
     assert (queued_share(Recording(ended=0, wall=1.0, cpu=1.0, processes=processes)) is not None) == ended

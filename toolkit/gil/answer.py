@@ -49,7 +49,7 @@ ADVICE = {
     Limiter.OBJECT: "give each thread its own object, and combine the results",
     Limiter.CORES: "run it on a quiet machine",
     Limiter.IO: "if it waits for one thing after another, use threads or asyncio to wait for all at once",
-    Limiter.UNKNOWN: "let its processes end by themselves; those of a pool do after close() and join()",
+    Limiter.UNKNOWN: "let its processes end by themselves, not by os._exit or a signal",
 }
 COMPUTING = "run it on a quiet machine, or with no more threads than cores"
 DEADLOCK = "take locks in one order everywhere, and none twice; end what others wait for"

@@ -230,6 +230,7 @@ def place_text(place: CodeLine | Holder | WaitPlace) -> str:
 
 def file_line(place: CodeLine | Holder | WaitPlace) -> str:
     """Return file and line; the file with its folder if its name is `__init__` or `__main__`."""
-    path = PurePath(place.file.removeprefix("<frozen ").removesuffix(">").rpartition("importlib.")[2])
+    file = place.file[len("<frozen "):-1] if place.file.startswith("<frozen ") else place.file
+    path = PurePath(file.rpartition("importlib.")[2])
     name = str(PurePath(*path.parts[-2:])) if path.stem in {"__init__", "__main__"} else path.name
     return f"{name}:{place.line}"

@@ -170,9 +170,12 @@ def worst_stall(processes: Sequence[Process]) -> Stall | None:
 
 
 def _share_with_core(thread: Thread) -> float:
-    """Return the share of its time without waits in which a thread did not wait for a core."""
-    time = thread.seconds - thread.totals[SpanKind.WAIT].seconds - thread.totals[SpanKind.IDLE].seconds
-    return max(0.0, 1 - (thread.run_queue or 0.0) / time) if time > 0 else 1.0
+    """Return the share of a thread's holds in which it had a core, or slept: at least the larger of two estimates."""
+    queued, held = thread.run_queue or 0.0, thread.totals[SpanKind.HOLD].seconds
+    if not queued or not held:
+        return 1.0
+    ran = thread.cpu or 0.0
+    return max(ran / (ran + queued), 1 - queued / held)
 
 
 def stuck_seconds(processes: Sequence[Process]) -> float:

@@ -153,7 +153,7 @@ class Thread:
     acquired: int        # acquisitions of the GIL
     acquired_free: int   # acquisitions without waiting
     histogram: tuple[int, ...]  # waits for the GIL by power of two of their nanoseconds
-    cpu: float | None    # CPU seconds; this and the next three are None if the process was killed
+    cpu: float | None    # CPU seconds; None, as the next three, of a process that ended without recording them
     run_queue: float | None     # seconds it was ready and had no CPU
     voluntary: int | None       # context switches
     involuntary: int | None     # context switches

@@ -110,7 +110,7 @@ class RecordingSummary:
     thread_places: tuple[WaitPlace, ...]  # the same, separately for each thread
     sites_lost: int           # samples of a waiting thread that there was no room to store
     at_once: int              # threads that did something, at the same time in one process; its main one is not counted
-    killed: int               # processes without an end record
+    killed: int               # processes whose end was not recorded, neither by themselves nor by who killed them
     threads_lost: int
     sites_known: bool
 
@@ -164,7 +164,7 @@ def summarize(processes: Sequence[Process]) -> RecordingSummary:
         threads=rows, places=_places(processes, by_thread=False),
         thread_places=_places(processes, by_thread=True), sites_lost=sum(process.sites_lost for process in processes),
         at_once=max(map(_at_once, processes), default=0),
-        killed=sum(not process.ended for process in processes),
+        killed=sum(map(_is_cut_off, processes)),
         threads_lost=sum(process.threads_lost for process in processes),
         sites_known=all(process.sites_known for process in processes),
     )
@@ -217,6 +217,11 @@ def _at_once(process: Process) -> int:
         there += change
         most = max(most, there)
     return most
+
+
+def _is_cut_off(process: Process) -> bool:
+    """Return True if the process did not record its end, nor did another one before it killed this one."""
+    return not process.ended and (not process.threads or any(thread.cpu is None for thread in process.threads))
 
 
 def _calls(thread: Thread) -> int:

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *folder;      /* of the environment: recording begins with the process */
-
 /* A forked child must not write to its parent's file: it creates its own, or records nothing. */
 static void in_child(void)
 {

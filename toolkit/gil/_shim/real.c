@@ -26,5 +26,6 @@ void find_real(void)
     real.sem_clockwait = next("sem_clockwait", NULL);
     real.sem_trywait = next("sem_trywait", NULL);
     real.yield = next("sched_yield", NULL);
+    real.kill = next("kill", NULL);
     real.mutex_unlock = next("pthread_mutex_unlock", NULL);
 }

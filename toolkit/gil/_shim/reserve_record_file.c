@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+const char *folder;
 int recording;
 uint32_t generation;
 struct mapping *map;

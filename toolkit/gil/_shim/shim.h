@@ -193,6 +193,7 @@ extern struct real {
     int (*sem_clockwait)(sem_t *, clockid_t, const struct timespec *);
     int (*sem_trywait)(sem_t *);
     int (*yield)(void);
+    int (*kill)(pid_t, int);
 } real;
 void find_real(void);
 
@@ -202,6 +203,7 @@ void forget_holders(void);
 void hold_from_now(void);
 
 /* reserve_record_file.c */
+extern const char *folder;      /* of the environment: recording begins with the process */
 extern int recording;
 extern uint32_t generation;
 extern struct mapping *map;
@@ -222,6 +224,7 @@ struct slot *own_slot(int fresh);     /* fresh: the thread has just begun */
 void end_thread(void);
 void end_row(struct slot *slot);
 void read_living(void);
+void note_usage(const char *process, struct slot *slot);
 void register_thread_end(void);
 void record(struct slot *slot, const struct span *span);
 

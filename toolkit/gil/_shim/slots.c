@@ -41,16 +41,16 @@ static int read_file(const char *path, char *into, size_t size)
 }
 
 /* A thread's CPU time, time spent waiting for a CPU, and context switches, as the kernel counts them. */
-static int read_usage(uint32_t tid, struct usage *usage)
+static int read_usage(const char *process, uint32_t tid, struct usage *usage)
 {
     char path[64], text[4096];
     unsigned long long cpu, waited;
     *usage = (struct usage){0};
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
+    snprintf(path, sizeof path, "/proc/%s/task/%u/schedstat", process, tid);
     if (!read_file(path, text, sizeof text) || sscanf(text, "%llu %llu", &cpu, &waited) != 2)
         return 0;
     usage->cpu = cpu, usage->runqueue = waited;
-    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+    snprintf(path, sizeof path, "/proc/%s/task/%u/status", process, tid);
     const char *found = read_file(path, text, sizeof text) ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
     if (found != NULL)
         usage->voluntary = strtoull(found + 25, NULL, 10);
@@ -60,10 +60,10 @@ static int read_usage(uint32_t tid, struct usage *usage)
     return 1;
 }
 
-static void note_usage(struct slot *slot)
+void note_usage(const char *process, struct slot *slot)
 {
     struct usage usage;
-    if (!read_usage(slot->tid, &usage))
+    if (!read_usage(process, slot->tid, &usage))
         return;
     slot->cpu_ns = usage.cpu, slot->runqueue_ns = usage.runqueue;
     slot->voluntary = usage.voluntary, slot->involuntary = usage.involuntary;
@@ -75,7 +75,7 @@ void read_living(void)
 {
     for (uint32_t i = 0; i < map->header.slots_used && i < SLOTS_MAX; i++)
         if (is_reserved(&map->slots[i]) && map->slots[i].tid != 0 && !(map->slots[i].flags & SLOT_ENDED))
-            note_usage(&map->slots[i]);
+            note_usage("self", &map->slots[i]);
 }
 
 struct slot *own_slot(int fresh)
@@ -101,7 +101,7 @@ struct slot *own_slot(int fresh)
     slot->flags = PYTHON | (slot->tid == (uint32_t)getpid() ? MAIN : 0);
     prctl(PR_GET_NAME, slot->name);
     struct usage usage;
-    if (!fresh && read_usage(slot->tid, &usage)) {
+    if (!fresh && read_usage("self", slot->tid, &usage)) {
         slot->cpu_start = usage.cpu, slot->runqueue_start = usage.runqueue;
         slot->voluntary_start = usage.voluntary, slot->involuntary_start = usage.involuntary;
     }
@@ -137,7 +137,7 @@ void end_thread(void)
         record(slot, &self.waiting);
         slot->state = 0;
     }
-    note_usage(slot);
+    note_usage("self", slot);
     prctl(PR_GET_NAME, slot->name);
     slot->end = end;
     slot->flags |= SLOT_ENDED;
