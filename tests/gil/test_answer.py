@@ -186,6 +186,7 @@ def test_who_stops_all_threads_is_named_where_that_limits_them():
     found = diagnosed(waiting(WaitReason.WORLD, 0.5, free=True, run_queue=0.6))
     assert found.limit.what is Limiter.CORES
     assert line(replace(found, stoppers=(stopper,)), "stopped by")
+    assert line(found, "do").startswith("do: run it on a quiet machine, and stop all threads less often: ")
     found = diagnosed(waiting(WaitReason.LOCK, 0.5, free=True))
     assert not line(replace(found, stoppers=(stopper,)), "stopped by")
 
@@ -246,6 +247,8 @@ STALLED = stalling((0.1, 0.22), (0.3, 0.42))
     make_process(), longer(make_process()), convoy(), longer(convoy(20)), STALLED, longer(STALLED),
     longer(waiting(WaitReason.LOCK, 0.5)), longer(waiting(WaitReason.OBJECT, 0.5, free=True)),
     longer(STALLED, ended=False), longer(make_process(), threads_lost=3),
+    longer(stalling((0.1, 0.5), (0.5, 0.7), run_queue=(0.8, 0.0)), threads_lost=3),
+    longer(waiting(WaitReason.WORLD, 0.4, free=True, run_queue=0.6), threads_lost=3),
 ])
 def test_answer_is_at_most_twelve_lines_and_begins_with_what_limits(process):
     found = replace(diagnosed(process), elsewhere=GAIN, queued_share=0.5)

@@ -213,12 +213,20 @@ def _next_step(found: Diagnosis) -> str:
         return f"make the call at {file_line(stall.place)} shorter, or run it in another process"
     if found.convoys:
         return "compute in another process than the I/O, or try `sys.setswitchinterval(0.0005)`"
-    return _step_against(found)
+    return _step_for_more_cores(found) if limit.what is Limiter.CORES else _step_against(limit.what, found)
 
 
-def _step_against(found: Diagnosis) -> str:
-    """Return what to do about the limit; "" if nothing is known."""
-    what = found.limit.what
+def _step_for_more_cores(found: Diagnosis) -> str:
+    """Return how the program gets a core for each thread, and what to do about its other waits."""
+    others = [_step_against(each, found) for each in found.limit.also if each is not Limiter.GIL]
+    if others:
+        return f"{ADVICE[Limiter.CORES]}, and {others[0]}"
+    compute = len(found.summary.threads) > 1 and (asleep_share(found.summary) or 0.0) < LIMITS
+    return COMPUTING if compute else ADVICE[Limiter.CORES]
+
+
+def _step_against(what: Limiter, found: Diagnosis) -> str:
+    """Return what to do about one kind of waits; "" if nothing is known."""
     if what is Limiter.NOTHING:
         return _step_without_waits(found)
     if what is Limiter.PAUSES:
@@ -227,8 +235,7 @@ def _step_against(found: Diagnosis) -> str:
         return DEADLOCK
     if what is Limiter.UNKNOWN and found.exit:     # it did not get to the end of its own processes
         return ""
-    compute = what is Limiter.CORES and (asleep_share(found.summary) or 0.0) < LIMITS
-    return COMPUTING if compute and len(found.summary.threads) > 1 else ADVICE[what]
+    return ADVICE[what]
 
 
 def _is_worth_a_step(stall: Stall, found: Diagnosis) -> bool:
