@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=10**7)
     parser.add_argument("--slice", type=int, default=250_000)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--callers", type=int, default=2)
+    parser.add_argument("--callers", type=int, default=4)
     parser.add_argument("--beside", type=int, default=2, help="busy processes (default: 2)")
     parser.add_argument("--seed", type=int)
     given = parser.parse_args()
