@@ -267,6 +267,17 @@ def case_undone_tasks_come_back_while_a_caller_takes_others(_folder):
         assert list(results) == [9]
 
 
+def case_shutdown_while_undone_tasks_come_back(_folder):
+    reading, writing = os.pipe()
+    os.write(writing, b"xx")
+    executor = SubinterpreterExecutor(1)
+    executor._dispatcher._learn = lambda *_: executor.shutdown(wait=False)     # when the first reply has come
+    batch = executor._send_batch(tasks.wait_and_fail, [(reading,)] * 2, 2)
+    assert wait_until(lambda: not batch.missing)
+    executor.shutdown()
+    assert [each.parts[0] for place in (0, 1) for each in batch.results[place]] == ["builtins.LookupError"] * 2
+
+
 def case_worker_that_ends(_folder):
     """As with processes, all that is unfinished fails, and says why."""
     with SubinterpreterExecutor(2) as executor:
