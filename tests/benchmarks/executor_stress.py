@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MOST_BURST = 2000        # tasks
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
-SILENCE_SECONDS = 120.0  # without a burst that ends: a hang
+SILENCE_SECONDS = 120.0  # without an answer: a hang
 HANGS = 2                # exit status
 FAULTS = ("lost", "doubled", "WRONG", "hung", "crashed")
 
@@ -68,6 +68,7 @@ class Caller:
         count = min(draw.choice((1, 2, 10, 100, MOST_BURST)), self.numbers.stop - self.next)
         calls = [self.call(number) for number in range(self.next, self.next + count)]
         self.next += count
+        self.progress = time.monotonic()
         ways = (self.by_result, self.by_wait, self.by_as_completed, self.by_callback, self.by_map, self.by_map)
         draw.choice(ways)(calls)
         self.progress = time.monotonic()
@@ -85,6 +86,7 @@ class Caller:
 
     def check(self, call: Call, future: futures.Future[tuple[int, int, bytes]]) -> None:
         """Compare the answer to a call."""
+        self.progress = time.monotonic()
         number, payload, answer = call[2], call[3], call[4]
         if future.cancelled():
             self.counts["cancelled"] += 1
@@ -149,7 +151,10 @@ class Caller:
         left = [call for call in calls if call[2] % FAILS_EVERY]
         self.counts["left out"] += len(calls) - len(left)
         options = {"chunksize": self.random.choice((1, 7, 300)), "buffersize": self.random.choice((None, None, 1, 50))}
-        results = [*self.executor.map(work, *zip(*left, strict=True), **options)] if left else []
+        results = []
+        for result in self.executor.map(work, *zip(*left, strict=True), **options) if left else ():
+            results.append(result)
+            self.progress = time.monotonic()     # one by one, 2,000 take minutes beside busy processes
         wanted = [(number, len(payload), bytes(answer)) for _, _, number, payload, answer, _ in left]
         self.counts["done"] += sum(map(tuple.__eq__, results, wanted))
         self.counts["WRONG"] += len(wanted) - sum(map(tuple.__eq__, results, wanted))
@@ -200,6 +205,9 @@ def watch(callers: list[Caller]) -> None:
     while all(caller.next == caller.numbers.stop or time.monotonic() - caller.progress < SILENCE_SECONDS
               for caller in callers):
         time.sleep(1)
+    dispatcher = callers[0].executor._dispatcher
+    print("pending:", len(dispatcher.pending), "undone:", len(dispatcher._again), "turn:", dispatcher._turn,
+          "frames:", {number: tasks.count() for number, (tasks, _) in dispatcher._frames.items()}, file=sys.stderr)
     faulthandler.dump_traceback()
     os._exit(HANGS)
 
