@@ -311,7 +311,7 @@ def test_failed_cell_has_its_reason_and_a_cross():
     results = made_up(gains={(64, "shared"): None, (64, "copy"): 1.0})
     _, gains = HashingExperiment().sections(results)
     assert texts(gains)[0][3] == "failed"
-    assert "round 0: wrong-result: a digest differs" in gains.footnotes
+    assert "round 1: wrong-result: a digest differs" in gains.footnotes
     (figure,) = HashingExperiment().figures(results)
     assert [str(value) for series in figure.panels[0].series[:1] for value in series.y] == ["nan"]
 

@@ -124,7 +124,7 @@ def test_skipped_failed_and_unplanned_cells_say_so(maker):
     footnotes = Footnotes()
     shown = [entry_text(results.entry(each, results.duration, footnotes)) for each in (cell(2), cell(4), None)]
     assert shown == ["skipped¹", "failed²", ""]
-    assert footnotes.texts() == ("no gevent", "round 0: crash: killed by SIGSEGV")
+    assert footnotes.texts() == ("no gevent", "round 1: crash: killed by SIGSEGV")
 
 
 def test_rate_is_one_over_the_value(maker):

@@ -311,7 +311,7 @@ def test_baseline_without_a_number_leaves_nothing_to_say():
     made.measure(cell("threads", 2), 1.0)
     made.fail(cell(), "crash", "killed by SIGSEGV")
     assert in_short(made.run(("3.14",)))[0] == (
-        "w on 3.14: no verdict, since the baseline serial has no number (failed: round 0: crash: killed by SIGSEGV).")
+        "w on 3.14: no verdict, since the baseline serial has no number (failed: round 1: crash: killed by SIGSEGV).")
 
 
 def test_baseline_alone():

@@ -124,7 +124,7 @@ def test_what_failed_processes_printed_last_is_in_the_report():
     made.failures[-1:] = [replace(made.failures[-1], output="")]
     run = made.run(BUILDS)
     text = terminal.render(run_document(run))
-    assert text.count("Last output of w, processes-fork, on 3.14 in round 0") == text.count("and why") == 1
+    assert text.count("Last output of w, processes-fork, on 3.14 in round 1") == text.count("and why") == 1
     assert "    File 'x.py'" in text
     assert "on 3.14t in round" not in text
 
@@ -136,7 +136,7 @@ def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
         made.fail(cell("processes-fork", 2 + number, "3.14t"), "crash", f"killed by signal {number}")
     text = terminal.render(run_document(made.run(BUILDS)), width=200)
     failed = text[text.index("Failed"):text.index("In short")]
-    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 0: crash: killed by signal 0" in failed
+    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 1: crash: killed by signal 0" in failed
     assert "signal 2" in failed
     assert "signal 3" not in failed
     assert "and 2 more" in failed

@@ -154,14 +154,14 @@ def test_cell_that_failed_each_time_says_how_often():
     maker.fail(cell("threads", 2), "crash", "killed by SIGSEGV")
     maker.failures.append(replace(maker.failures[0], round=1))
     absence = result_of(maker.run(("3.14",)), cell("threads", 2)).absence
-    assert absence.reason == "round 0: crash: killed by SIGSEGV; it failed in 1 more round"
+    assert absence.reason == "round 1: crash: killed by SIGSEGV; it failed in 1 more round"
 
 
 def test_wrong_result_withholds_the_numbers_of_other_rounds():
     maker = two_cells()
     maker.fail(cell("threads", 2), "wrong-result", "expected 168 primes, got 167")
     absence = result_of(maker.run(("3.14",)), cell("threads", 2)).absence
-    assert (absence.word, absence.reason) == ("failed", "round 0: wrong-result: expected 168 primes, got 167")
+    assert (absence.word, absence.reason) == ("failed", "round 1: wrong-result: expected 168 primes, got 167")
 
 
 def test_cell_that_the_run_did_not_reach_says_so():
@@ -390,7 +390,7 @@ def test_build_without_the_cell_is_named_with_its_reason():
     contrasts = compare_builds(make_run(), "3.14", "3.14t")
     reasons = {(c.sample.runner, c.sample.workers): c.reason for c in contrasts if c.sample.workload == "primes"}
     assert reasons["free-threaded", 2] == "3.14: skipped: the GIL is enabled in this build"
-    assert reasons["interpreter-pool", 1] == "3.14t: failed: round 0: crash: killed by SIGSEGV"
+    assert reasons["interpreter-pool", 1] == "3.14t: failed: round 1: crash: killed by SIGSEGV"
 
 
 def test_models_are_compared_with_as_many_workers():

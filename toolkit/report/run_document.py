@@ -65,7 +65,7 @@ def _outputs(run: Run) -> Iterator[Section]:
     for failure in sorted(first.values(), key=run.failures.index)[:OUTPUTS]:
         if lines := failure.output.rstrip().splitlines()[-OUTPUT_LINES:]:
             cell = failure.cell
-            yield Lines(f"Last output of {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round}",
+            yield Lines(f"Last output of {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round + 1}",
                         tuple(lines))
 
 

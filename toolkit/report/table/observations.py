@@ -146,7 +146,7 @@ def _reason(failures: Sequence[Failure]) -> str:
     shown_failure = min(failures, key=lambda each: each.kind != WRONG_RESULT)
     rounds = len({each.round for each in failures} - {shown_failure.round})
     more = f"; it failed in {counted(rounds, 'more round')}" if rounds else ""
-    return f"round {shown_failure.round}: {shown_failure.kind}: {shown_failure.reason}{more}"
+    return f"round {shown_failure.round + 1}: {shown_failure.kind}: {shown_failure.reason}{more}"
 
 
 def _failure_notes(failures: Sequence[Failure], valued: Sequence[Observation]) -> list[Note]:
