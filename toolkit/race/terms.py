@@ -84,6 +84,7 @@ class Remedy(StrEnum):
     GET = "dict.get"
     THREADSAFE = "loop.call_soon_threadsafe"
     LOCAL = "local variable"
+    ORDER = "order of statements"
     EMPTY = "queue.Empty"
     FULL = "queue.Full"
 

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.terms import AccessKind, Flag
+from gilscope.toolkit.race.site import all_sites
+from gilscope.toolkit.race.terms import AccessKind, Flag, Remedy
 from tests.race.fakes.program import Program
 
 F, K = Flag, AccessKind
@@ -950,3 +951,64 @@ def test_repair_covers_all_that_the_test_guards(program):
     made.handler.finish()
     (race,) = made.report().races
     assert {race.first.lines, race.second.lines} == {(made.line_of("is None"), made.line_of("self.ready = 1"))}
+
+
+TOLD_EARLY = """
+class Box:
+    def fill(self):
+        {store}
+
+    def empty(self):
+        {wait}
+        print(self.value)
+"""
+
+
+@pytest.mark.parametrize(("store", "wait", "remedy"), [
+    ("self.ready = True; pass\n        self.value = 1", "while not self.ready: pass", Remedy.ORDER),
+    ("self.done.set()\n        self.value = 1", "self.done.wait()", Remedy.ORDER),
+    ("self.value = 1\n        self.done.set()", "self.done.wait()", None),
+    ("self.other.set()\n        self.value = 1", "self.done.wait()", None),
+    ("self.ready = False\n        self.value = 1", "while not self.ready: pass", None),
+    ("self.done.set()\n        for _ in 'ab': self.value = 1", "self.done.wait()", None),
+])
+def test_a_store_below_what_announces_it_is_to_be_moved(program, store, wait, remedy):
+    made = program(TOLD_EARLY.format(store=store, wait=wait))
+    made.site("store", "self.value = 1", "self.value", "attr_write", "value", F.CONSTANT)
+    made.site("load", "print", "self.value", "attr_read", "value")
+    made.tell(("store", K.WRITE), ("load", K.READ), Owner(), "attr", "value")
+    made.handler.finish()
+    [race] = made.report().races
+    assert (race.kind, race.remedy) == ("unsynchronised read/write", remedy)
+
+
+CLOSED = """
+class Client:
+    def beat(self):
+        if self.sock is not None:
+            self.sock.send(b".")
+
+    def close(self):
+        {last_use}
+        pass
+        self.sock = None
+"""
+
+
+@pytest.mark.parametrize(("last_use", "remedy", "lines"), [
+    ("self.sock.close()", None, (8, 10)),
+    ("pass", Remedy.LOCAL, (10, 10)),
+])
+def test_a_local_repairs_no_use_of_what_is_closed_before_it_is_cleared(program, last_use, remedy, lines):
+    made = program(CLOSED.format(last_use=last_use))
+    test = made.site("test", "if self.sock", "self.sock", "attr_read", "sock", F.TEST | F.RELIES)
+    use = made.site("use", "send", "self.sock", "attr_read", "sock", F.RELIES)
+    all_sites[use] = all_sites[use]._replace(tests=(test,))
+    if last_use != "pass":
+        made.site("last", "close()", "self.sock", "attr_read", "sock")
+    made.site("clear", "= None", "self.sock", "attr_write", "sock", F.CONSTANT)
+    made.tell(("test", K.READ), ("clear", K.WRITE), Owner(sock=3), "attr", "sock")
+    made.handler.finish()
+    [race] = made.report().races
+    assert (race.kind, race.remedy, race.second.lines) == ("check-then-act", remedy, lines)
+    assert race.first.lines == (4, 5)

@@ -296,6 +296,8 @@ def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
      "Give each thread its own iterator, hand items out through queue.Queue, or hold one lock around `next`."),
     ("unsynchronised read/write", "attr", None,
      "Hold one lock over bank.py:12-14, or pass the value on through queue.Queue, Event or join."),
+    ("unsynchronised read/write", "attr", "order of statements",
+     "Move bank.py:14 above the line that tells the other thread that it is there; no lock mends their order."),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, remedy, expected):
     side = make_access(lines=(12, 14), operator="")

@@ -37,6 +37,7 @@ REMEDIES = {
     Remedy.THREADSAFE: "Call `loop.call_soon_threadsafe` or `asyncio.run_coroutine_threadsafe` from other threads",
     Remedy.GET: "Use `dict.get` once and test its result",
     Remedy.LOCAL: "Read it once into a local, and test and use that",
+    Remedy.ORDER: "Move {store} above the line that tells the other thread that it is there; no lock mends their order",
     Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
     Remedy.FULL: "Use `put_nowait` without the check and catch queue.Full",
 }
@@ -211,8 +212,9 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
         lock: The lock to hold, and the accesses that lack it.
         remedy: The atomic step that can replace check and act, if there is one.
     """
-    if remedy is Remedy.THREADSAFE:
-        return f"{REMEDIES[remedy]}."
+    if remedy in (Remedy.THREADSAFE, Remedy.ORDER):
+        store = (second if first.verb in READS else first).place
+        return f"{REMEDIES[remedy].format(store=file_and_line(store.path, store.line))}."
     held = lock.name or ONE_LOCK
     if kind is RaceKind.ITERATION:
         return _over_a_copy(held, (first, second))

@@ -110,10 +110,20 @@ def _lines(side: ConflictSide, other: ConflictSide, conflict: ConflictContext) -
         numbers.add(side.number)
     sites = [site for number in numbers if (site := index[number]).path == side.site.path
              and site.function == side.site.function]
+    sites += _last_uses(side, conflict)
     # What the test guards beside the act may use what the act stored, which has to be complete by then.
     blocks = [conflict.sources.block_end(test, act) for act in sites for test in sites
               if act.flags & Flag.GUARD and test is not act]
     return min(site.line for site in sites), max([site.line for site in sites] + blocks)
+
+
+def _last_uses(side: ConflictSide, conflict: ConflictContext) -> list[SiteInfo]:
+    """Return the uses before a store of a constant, which may end the object's life: `self.sock.close()`."""
+    site = side.site
+    if side.kind is not AccessKind.WRITE or not site.flags & Flag.CONSTANT or site.flags & Flag.GUARD:
+        return []
+    return [before for before in conflict.sites.neighbours(side.number) if before.text == site.text
+            and before.op.endswith("_read") and before.line < site.line and conflict.sources.is_called(before)]
 
 
 def _acts(side: ConflictSide, other: ConflictSide, conflict: ConflictContext) -> set[int]:
@@ -130,11 +140,15 @@ def remedy_of(kind: RaceKind, conflict: ConflictContext) -> Remedy | None:
     first, second, owner = conflict.first, conflict.second, conflict.record.owner
     if first.site.text == LOOP_CALLBACKS:
         return Remedy.THREADSAFE
+    if kind is RaceKind.UNSYNCHRONISED:
+        pair = conflict.read_and_write()
+        early = pair is not None and conflict.sources.announces_before(pair[1].site, pair[0].site)
+        return Remedy.ORDER if early else None
     if kind is not RaceKind.CHECK_THEN_ACT:
         return None
     for side, other in ((first, second), (second, first)):
         if _tests_and_uses(side, other, conflict):
-            return _remedy_of_use(owner, other)
+            return None if _last_uses(other, conflict) else _remedy_of_use(owner, other)
     acts = [conflict.sites[number] for number in _acts(first, second, conflict) | _acts(second, first, conflict)]
     found = {_remedy_of_act(act, owner, conflict.sources) for act in acts if act.flags & Flag.GUARD}
     return found.pop() if len(found) == 1 else None

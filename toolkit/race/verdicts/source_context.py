@@ -243,6 +243,24 @@ class SourceFiles:
         later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > write.end_line] if function else []
         return any(ast.unparse(node.value) in names for node in later if _changes(node))
 
+    def is_called(self, read: SiteInfo) -> bool:
+        """Return True if a method of what is read is called, and nothing else done: `self.sock.close()`."""
+        nodes = self.around(read)
+        return len(nodes) > 3 and [type(node) for node in nodes[1:4]] == [ast.Attribute, ast.Call, ast.Expr]
+
+    def announces_before(self, write: SiteInfo, read: SiteInfo) -> bool:
+        """Return True if a function tells the reader that there is a value before it stores it.
+
+        It stores a constant that the reader tests, or calls `set` of an event that the reader waits for.
+        """
+        around = self.around(write)
+        told, asked = (next((node for node in nodes if isinstance(node, _SCOPES)), None)
+                       for nodes in (around, self.around(read)))
+        if told is asked or told is None or asked is None or any(isinstance(node, _LOOPS) for node in around):
+            return False
+        announced = {name for node in _before(told, write) for name in _announced(node)} - {write.key}
+        return not announced.isdisjoint(name for node in _before(asked, read) for name in _awaited(node, read))
+
     def in_one_with(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if both are in the body of one `with` statement."""
         return any(isinstance(node, ast.With) and _covers(node, read) for node in self.around(write))
@@ -364,7 +382,34 @@ def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _EQUALITY = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
+
+
+# The calls that another thread may wait for, by the call that waits.
+SIGNALS = {"wait": {"set", "notify", "notify_all"}, "is_set": {"set"}, "get": {"put", "put_nowait"},
+           "acquire": {"release"}, "result": {"set_result"}}
+SIGNALLING = frozenset().union(*SIGNALS.values())
+
+
+def _before(function: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:
+    return (node for node in ast.walk(function) if getattr(node, "lineno", site.line) < site.line)
+
+
+def _announced(node: ast.AST) -> Iterator[str]:
+    """Yield the variables that get a constant, and the objects that signal."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value:
+        yield from map(_name, node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SIGNALLING:
+        yield _name(node.func.value)
+
+
+def _awaited(node: ast.AST, read: SiteInfo) -> Iterator[str]:
+    """Yield the variables that are tested, by loops that end before the read, and the objects that are waited for."""
+    if isinstance(node, ast.If) or (isinstance(node, ast.While) and not _covers(node, read)):
+        yield from (_name(part) for part in ast.walk(node.test) if isinstance(part, ast.Name | ast.Attribute))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SIGNALS:
+        yield _name(node.func.value)
 
 
 def _changes(node: ast.AST) -> TypeGuard[ast.Attribute | ast.Subscript]:
@@ -378,7 +423,7 @@ def _is_none(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _name(target: ast.expr) -> str:
+def _name(target: ast.AST) -> str:
     """Return the last identifier of a variable: `tree` of `self.tree`."""
     return target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
 
