@@ -53,7 +53,7 @@ def test_pure_python_lacks_its_cost_alone(evaluate):
     assert conclusion(found).word is Verdict.INCONCLUSIVE, conclusion(found)
     (reason,) = conclusion(found).reasons   # no workload, and tests that are mostly start
     assert reason.startswith("what it costs one thread was not measured")
-    assert found.builds[0].tests.gil_end is False
+    assert found.tests[found.labels[0]].gil_end is False
     assert found.races.found == ()
     assert [each.word for each in found.conclusions[1:]] == [Verdict.INCONCLUSIVE]   # in interpreters nothing ran
     assert exit_code(found) == 0
@@ -76,8 +76,8 @@ def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, variants, tmp
     assert "through report.py:6" in shown
     assert "2.0, the newest, mends it" in shown
     assert f"{pair[0].label}: take lateflip 2.0, which mends it" in found.next_steps
-    assert found.builds[0].tests.gil_end is True
-    assert found.builds[0].tests.culprits == ("lateflip.single_plain",)
+    assert found.tests[found.labels[0]].gil_end is True
+    assert found.tests[found.labels[0]].culprits == ("lateflip.single_plain",)
     assert exit_code(found) == 1
 
 
@@ -127,11 +127,11 @@ def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch
     monkeypatch.setattr(workload, "MOST_ROUNDS", workload.LEAST_ROUNDS)   # too few to compare: the waits decide
     for _ in range(TRIES):
         found = evaluate("waiting", workload="poll.py")
-        (build,) = found.builds
+        gain = found.speed[found.labels[0]].gain
         if conclusion(found).word is Verdict.NOT_WORTH_IT:
             break
-    assert conclusion(found).word is Verdict.NOT_WORTH_IT, (conclusion(found), found.machine, build.gain)
-    assert 0 <= build.gain.wait_share < 1
+    assert conclusion(found).word is Verdict.NOT_WORTH_IT, (conclusion(found), found.machine, gain)
+    assert 0 <= gain.wait_share < 1
 
 
 def test_tests_that_fail_only_without_the_gil_block(evaluate, pair):
