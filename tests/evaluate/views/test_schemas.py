@@ -27,6 +27,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.evaluate.views import doctor
 from gilscope.toolkit.evaluate.views.json_document import plain
+from gilscope.toolkit.evaluate.wheels.rules import WheelCode
 from tests.conformance import builds
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import (
@@ -200,6 +201,11 @@ def test_schema_lists_the_codes_of_all_sections():
     codes = {code for section in SECTIONS for code in section.codes.kinds}
     told = json.loads((SCHEMAS / "evaluate.json").read_text())["$defs"]["Fact"]["properties"]["code"]["enum"]
     assert told == sorted(codes)
+
+
+def test_schema_lists_the_codes_of_wheels():
+    kinds = json.loads((SCHEMAS / "doctor.json").read_text())["$defs"].values()
+    assert [*WheelCode] in [prop.get("enum") for kind in kinds for prop in kind.get("properties", {}).values()]
 
 
 @pytest.mark.parametrize("codes", [Decision, Status, InterpreterStatus])

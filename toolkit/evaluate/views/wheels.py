@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.wheels.examine import SetReport, WheelsAnswer
     from gilscope.toolkit.evaluate.wheels.files import Distributable, UnusableFile
-    from gilscope.toolkit.evaluate.wheels.findings import WheelFinding
+    from gilscope.toolkit.evaluate.wheels.rules import WheelFinding
     from gilscope.toolkit.report.document import Section
 
 MOST_PLATFORMS = 2   # of a row of wheels

@@ -23,8 +23,7 @@ from gilscope.toolkit.evaluate.packages.wording import judged, refusals, why
 from gilscope.toolkit.evaluate.wheel_tags import kind_of, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.choice import FileChoice, choose
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, named
-from gilscope.toolkit.evaluate.wheels.findings import WheelCode, WheelFinding
-from gilscope.toolkit.evaluate.wheels.rules import installed_on, set_findings, wheel_findings
+from gilscope.toolkit.evaluate.wheels.rules import WheelCode, WheelFinding, installed_on, set_findings, wheel_findings
 from gilscope.toolkit.units import few, inflect
 
 if TYPE_CHECKING:
