@@ -56,6 +56,23 @@ class PlanStep(StrEnum):
         return self.name.lower().replace("_", "-")
 
 
+class Topic(StrEnum):
+    """A heading of the screen, in their order there; headings of other packages' sections follow."""
+
+    CULPRITS = "What turns the GIL on"
+    EXTENSIONS = "Its own extension modules"
+    IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
+    GAIN = "Gain"
+    FORCED = "With the GIL forced off (PYTHON_GIL=0)"
+    WAITS = "Where threads wait for each other"
+    MEMORY = "Memory of one more subinterpreter"
+    LEFT_OUT = "Tests left out"
+    RACES = "Races"
+    DEVELOPMENT = "No part of the verdict"
+    MACHINE = "Machine"
+    HAMMER = "C functions called from several threads (--hammer)"
+
+
 Confidence = Literal["high", "medium", "low"]
 
 

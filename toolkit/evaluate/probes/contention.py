@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, Topic
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function
 from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.sections import Contention, MachineFacts, NativePool, Place
 
-HEADING = "Where threads wait for each other"
-MACHINE = "Machine"
 HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that this heading already shows
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time above which they are
@@ -49,12 +47,12 @@ CODES = Codes({
     "contention.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "machine.busy": Kind(Effect.NOT_LOOKED_AT),
     "machine.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
-    "contention.details": Kind(Effect.NOTE, heading=HEADING),
+    "contention.details": Kind(Effect.NOTE, heading=Topic.WAITS),
     "contention.line": Kind(Effect.NOTE),
     "contention.native-pool": Kind(Effect.NOTE),
     "contention.object": Kind(Effect.NOTE),
-    "machine.cores": Kind(Effect.NOTE, heading=MACHINE),
-    "machine.inherited": Kind(Effect.NOTE, heading=MACHINE),
+    "machine.cores": Kind(Effect.NOTE, heading=Topic.MACHINE),
+    "machine.inherited": Kind(Effect.NOTE, heading=Topic.MACHINE),
 }, subject="contention")
 fact = CODES.fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, Topic
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, forced_speed, is_quiet, times_cpu_time, with_threads
 from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_text
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Cost
 
-TITLE = "With the GIL forced off (PYTHON_GIL=0)"
 RULE = ("not safe to use, and no part of the verdict: it shows what mending could bring; what turned the GIL on did "
         "not say that it can do without, so it may crash or give wrong results")
 CODES = Codes({
     "forced.fails": Kind(Effect.NOTE),
     "forced.gain": Kind(Effect.NOTE),
-    "forced.not-measured": Kind(Effect.NOTE, heading=TITLE),
-    "forced.not-safe": Kind(Effect.NOTE, heading=TITLE),
-    "forced.result": Kind(Effect.NOTE, heading=TITLE),
+    "forced.not-measured": Kind(Effect.NOTE, heading=Topic.FORCED),
+    "forced.not-safe": Kind(Effect.NOTE, heading=Topic.FORCED),
+    "forced.result": Kind(Effect.NOTE, heading=Topic.FORCED),
 }, subject="the GIL forced off")
 fact = CODES.fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
 from gilscope.toolkit.evaluate.sections import Missing, Remedy, known, reason_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Cost, Gain
 
-HEADING = "Gain"
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
 WAITS_NEVER = 0.01     # the same on a machine that is too busy to compare speeds
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
@@ -28,7 +27,7 @@ CODES = Codes({
     "gain.none": Kind(Effect.NO_GAIN),
     "gain.measured": Kind(Effect.GAINS),
     "gain.not-looked-at": Kind(Effect.NOT_LOOKED_AT, step=PlanStep.COST_AND_GAIN),
-    "gain.details": Kind(Effect.NOTE, heading=HEADING),
+    "gain.details": Kind(Effect.NOTE, heading=Topic.GAIN),
     "gain.known": Kind(Effect.NOTE, step=PlanStep.COST_AND_GAIN, state="done"),
     "gain.not-known": Kind(Effect.NOTE, step=PlanStep.COST_AND_GAIN, state="not known"),
 }, subject="gain")

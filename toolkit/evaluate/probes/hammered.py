@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.section import INSTALLED, Section
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.section import Means
     from gilscope.toolkit.hammer.hammering import FailureKind, HammerFailure
 
-HEADING = "C functions called from several threads (--hammer)"
 THREADS = 4              # unless --threads says otherwise
 WORTH_SAYING = 0.25      # of its time; on any machine other programs run now and then
 LEAST_SECONDS = 2.0      # of the budget, without which nothing would be seen
@@ -34,19 +33,19 @@ SHOWN: dict[FailureKind, tuple[str, str]] = {   # the code of the fact, and what
     "results-differ": ("hammer.results-differ", "gives other results than with one thread"),
     "objects-differ": ("hammer.objects-differ", "gives several objects where one thread gets one")}
 CODES = Codes({
-    "hammer.counts-lost": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
-    "hammer.crash": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
-    "hammer.hang": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
-    "hammer.results-differ": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=HEADING),
+    "hammer.counts-lost": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=Topic.HAMMER),
+    "hammer.crash": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=Topic.HAMMER),
+    "hammer.hang": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=Topic.HAMMER),
+    "hammer.results-differ": Kind(Effect.BLOCKS, step=PlanStep.EXTENSIONS, state="open", heading=Topic.HAMMER),
     # Two equal objects harm only who compares them by `is`.
-    "hammer.objects-differ": Kind(Effect.CAUTION, step=PlanStep.EXTENSIONS, heading=HEADING),
+    "hammer.objects-differ": Kind(Effect.CAUTION, step=PlanStep.EXTENSIONS, heading=Topic.HAMMER),
     "hammer.not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "hammer.nothing-called": Kind(Effect.NOT_LOOKED_AT),
-    "hammer.busy": Kind(Effect.NOTE, heading=HEADING),
-    "hammer.called": Kind(Effect.NOTE, heading=HEADING),
-    "hammer.clean": Kind(Effect.NOTE, heading=HEADING),
-    "hammer.slow": Kind(Effect.NOTE, heading=HEADING),
-    "hammer.waits": Kind(Effect.NOTE, heading=HEADING),
+    "hammer.busy": Kind(Effect.NOTE, heading=Topic.HAMMER),
+    "hammer.called": Kind(Effect.NOTE, heading=Topic.HAMMER),
+    "hammer.clean": Kind(Effect.NOTE, heading=Topic.HAMMER),
+    "hammer.slow": Kind(Effect.NOTE, heading=Topic.HAMMER),
+    "hammer.waits": Kind(Effect.NOTE, heading=Topic.HAMMER),
 }, subject="--hammer")
 fact = CODES.fact
 

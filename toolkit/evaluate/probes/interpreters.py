@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, Topic, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.readings import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.verdict import Comparison
 
-HEADING = "Memory of one more subinterpreter"
 MOST_SHARED = 3      # variables that are named
 STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}
 CODES = Codes({
@@ -60,7 +59,7 @@ CODES = Codes({
     "interpreters.own-code-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "model.shared-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "processes.data-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
-    "interpreters.memory-not-known": Kind(Effect.NOTE, heading=HEADING),
+    "interpreters.memory-not-known": Kind(Effect.NOTE, heading=Topic.MEMORY),
 })
 fact = CODES.fact
 

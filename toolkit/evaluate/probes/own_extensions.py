@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import judged
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         UnbuiltModule,
     )
 
-TITLE = "Its own extension modules"
 MOST_SOURCES = 4
 _PLURAL: dict[Concern, str] = {"state": "variables that threads share", "lazy cache": "caches filled when first used",
            "module state": "uses of module state",
@@ -59,14 +58,14 @@ CODES = Codes({
     "extensions.lose-c-code": Kind(Effect.COSTS, step=PlanStep.EXTENSIONS),
     "extensions.not-watched": Kind(Effect.NOT_LOOKED_AT),
     "extension.declare": Kind(Effect.NOTE),
-    "extension.source": Kind(Effect.NOTE, heading=TITLE),
-    "extensions.more": Kind(Effect.NOTE, heading=TITLE),
-    "extensions.named": Kind(Effect.NOTE, heading=TITLE),
+    "extension.source": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
+    "extensions.more": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
+    "extensions.named": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
     "extensions.none": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not needed"),
     "extensions.not-looked-at": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not known"),
     "extensions.ready": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="done"),
-    "extensions.result": Kind(Effect.NOTE, heading=TITLE),
-    "extensions.unsure": Kind(Effect.NOTE, heading=TITLE),
+    "extensions.result": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
+    "extensions.unsure": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
 })
 fact = CODES.fact
 

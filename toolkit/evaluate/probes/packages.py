@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, name_and_version
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.sections import Place
 
-CULPRITS = "What turns the GIL on"
-IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
-DEVELOPMENT = "No part of the verdict"
 CODES = Codes({
     **{f"package.{status}": Kind(Effect.BLOCKS if status.blocks else Effect.UNKNOWN, step=PlanStep.DEPENDENCIES)
        for status in Status if not status.mends},
@@ -33,11 +30,11 @@ CODES = Codes({
     "packages.not-looked-at": Kind(Effect.UNKNOWN, step=PlanStep.DEPENDENCIES),
     "package.loses-c-code": Kind(Effect.COSTS),
     "extension-files.need-no-gil": Kind(Effect.SUPPORTS),
-    "lock.wheels": Kind(Effect.NOTE, heading=IN_THE_LOCK),
-    "package.way-to-gil": Kind(Effect.NOTE, heading=CULPRITS),
-    "packages.development": Kind(Effect.NOTE, heading=DEVELOPMENT),
-    "packages.development-missing": Kind(Effect.NOTE, heading=DEVELOPMENT),
-    "packages.extras": Kind(Effect.NOTE, heading=DEVELOPMENT),
+    "lock.wheels": Kind(Effect.NOTE, heading=Topic.IN_THE_LOCK),
+    "package.way-to-gil": Kind(Effect.NOTE, heading=Topic.CULPRITS),
+    "packages.development": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
+    "packages.development-missing": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
+    "packages.extras": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
     "packages.not-declared": Kind(Effect.NOTE, step=PlanStep.DEPENDENCIES, state="not known"),
     "packages.ready": Kind(Effect.NOTE, step=PlanStep.DEPENDENCIES, state="done"),
 })

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 from gilscope.toolkit.own_files import is_test
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import RaceFact, RaceLook, Races
 
-HEADING = "Races"
 WORKLOADS = {"workload", "script"}
 NOT_SEEN = "no Python code of the project's own was seen running in two threads"
 NOT_TOGETHER = f"{NOT_SEEN}; name a --workload, or --threads 4 for its tests"
 C_CODE = "; C code is not watched"
 CODES = Codes({
-    "race.confirmed": Kind(Effect.BLOCKS, step=PlanStep.RACES, state="open", heading=HEADING),
-    "race.unconfirmed": Kind(Effect.UNKNOWN, step=PlanStep.RACES, state="open", heading=HEADING),
+    "race.confirmed": Kind(Effect.BLOCKS, step=PlanStep.RACES, state="open", heading=Topic.RACES),
+    "race.unconfirmed": Kind(Effect.UNKNOWN, step=PlanStep.RACES, state="open", heading=Topic.RACES),
     "races.not-known": Kind(Effect.UNKNOWN),
     "workload.other-work-in-threads": Kind(Effect.UNKNOWN),
-    "race.atomicity-violation": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=HEADING),
-    "race.in-tests": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=HEADING),
+    "race.atomicity-violation": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=Topic.RACES),
+    "race.in-tests": Kind(Effect.CAUTION, step=PlanStep.RACES, state="open", heading=Topic.RACES),
     "races.not-looked-at": Kind(Effect.NOT_LOOKED_AT, step=PlanStep.RACES),
     "races.not-reached": Kind(Effect.NOT_LOOKED_AT),
     "races.not-together": Kind(Effect.NOT_LOOKED_AT),
     "races.part-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "races.none": Kind(Effect.NOTE, step=PlanStep.RACES, state="done"),
-    "races.none-seen": Kind(Effect.NOTE, heading=HEADING),
+    "races.none-seen": Kind(Effect.NOTE, heading=Topic.RACES),
     "races.nothing-ran-together": Kind(Effect.NOTE, step=PlanStep.RACES, state="not known"),
 }, subject="races")
 fact = CODES.fact

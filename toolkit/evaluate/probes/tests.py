@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Remedy, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import LeftOut, TestRun
 
-LEFT_OUT = "Tests left out"
 MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a matter of a budget that was too small
 UNFINISHED = Missing(reason="the tests were not done on the build with the GIL", cause=Cause.TIME)
 AGAIN = "evaluate once more, within a larger --budget{}: what was installed is kept"
@@ -44,10 +43,10 @@ CODES = Codes({
     "tests.fail-with-gil-too": Kind(Effect.NOTE),
     "tests.failing": Kind(Effect.NOTE),
     "tests.leave-out": Kind(Effect.NOTE),
-    "tests.left-out": Kind(Effect.NOTE, heading=LEFT_OUT),
+    "tests.left-out": Kind(Effect.NOTE, heading=Topic.LEFT_OUT),
     "tests.module-missing": Kind(Effect.NOTE),
     "tests.not-all-pass": Kind(Effect.NOTE, step=PlanStep.TESTS, state="open"),
-    "tests.only-without-gil": Kind(Effect.NOTE, heading=LEFT_OUT),
+    "tests.only-without-gil": Kind(Effect.NOTE, heading=Topic.LEFT_OUT),
     "tests.package-missing": Kind(Effect.NOTE),
     "tests.to-look-at": Kind(Effect.NOTE),
     "tests.unfinished-with-gil": Kind(Effect.NOTE),
@@ -264,7 +263,7 @@ def _left_out(label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fac
     for each in tests.left_out:
         as_well = _with_gil(each, there)
         yield fact("tests.left-out", label, f"{each.file} cannot be collected{as_well}: {each.why}", subject=each.file)
-        yield fact("tests.file-not-looked-at", label, f"cannot be collected, see {LEFT_OUT}", subject=each.file)
+        yield fact("tests.file-not-looked-at", label, f"cannot be collected, see {Topic.LEFT_OUT}", subject=each.file)
     if tests.left_out and not tests.lacking:
         files = [each.file for each in tests.left_out]
         command = shlex.quote(shlex.join(("python", *tests.command[1:])))

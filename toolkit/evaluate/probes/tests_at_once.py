@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
-from gilscope.toolkit.evaluate.probes import races
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
@@ -19,7 +18,7 @@ CODES = Codes({
     "tests-at-once.fail": Kind(Effect.NOTE, step=PlanStep.IN_THREADS, state="open"),
     "tests-at-once.not-run": Kind(Effect.NOTE, step=PlanStep.IN_THREADS, state="not known"),
     "tests-at-once.pass": Kind(Effect.NOTE, step=PlanStep.IN_THREADS, state="done"),
-    "tests-at-once.ran-alone": Kind(Effect.NOTE, heading=races.HEADING),
+    "tests-at-once.ran-alone": Kind(Effect.NOTE, heading=Topic.RACES),
 }, subject="tests")
 fact = CODES.fact
 

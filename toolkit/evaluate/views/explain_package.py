@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.evaluate.facts import Topic
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
@@ -78,9 +79,9 @@ def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside
     yield from _lines("Why", finding.verdict.reasons)
     yield from _lines("Installed", _installed(seen.distribution, finding.way, beside))
     yield from _lines("Versions", _versions(report, finding))
-    yield from _lines("What turns the GIL on", _culprits(report, finding, beside))
+    yield from _lines(Topic.CULPRITS, _culprits(report, finding, beside))
     if finding.verdict.status is Status.GIL and report.build.label in beside.forced:
-        yield Lines(forced_text.TITLE, (beside.forced[report.build.label], forced_text.RULE))
+        yield Lines(Topic.FORCED, (beside.forced[report.build.label], forced_text.RULE))
     yield from _lines("C code that the build with the GIL loads and this one does not", lost_modules(seen))
     if seen.extensions:
         asked = [each for each in seen.extensions if name in {each.name, each.file, each.file.rpartition("/")[2]}]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import PlanStep
-from gilscope.toolkit.evaluate.probes.own_extensions import TITLE, built
+from gilscope.toolkit.evaluate.facts import PlanStep, Topic
+from gilscope.toolkit.evaluate.probes.own_extensions import built
 from gilscope.toolkit.evaluate.project.extensions.source_text import NO_REASON, RISKY_CALLS
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 
@@ -35,7 +35,7 @@ def explained(found: Evaluation, name: str) -> Iterator[Section]:
     if everything:
         builds = builds_of(found)
         if modules or builds or own.unsure:
-            yield Heading(f"{found.project.name}: {TITLE[0].lower()}{TITLE[1:]}")
+            yield Heading(f"{found.project.name}: {Topic.EXTENSIONS[0].lower()}{Topic.EXTENSIONS[1:]}")
         yield from _lines("On each build", (f"{each.build}: {'; '.join(built(each)) or 'nothing'}" for each in builds))
         for each in builds:
             yield from _lines(f"The end of what its build said on {each.build}", each.output.splitlines())

@@ -5,17 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING
-from gilscope.toolkit.evaluate.probes import (
-    contention,
-    forced,
-    gain,
-    interpreters,
-    own_extensions,
-    packages,
-    races,
-    tests,
-)
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Topic
+from gilscope.toolkit.evaluate.probes.contention import HAVE_LINES
 from gilscope.toolkit.evaluate.views import answer
 from gilscope.toolkit.evaluate.views.table import table
 from gilscope.toolkit.report.document import Document, Heading, Lines
@@ -27,12 +18,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Conclusion, Evaluation
     from gilscope.toolkit.evaluate.facts import Fact
     from gilscope.toolkit.report.document import Section
-
-# In this order; other headings of probes follow.
-HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.HEADING, forced.TITLE,
-            contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, races.HEADING, packages.DEVELOPMENT,
-            contention.MACHINE)
-
 
 MOST_REASONS = 2   # of a verdict, in the answer
 MOST_STEPS = 3     # likewise
@@ -61,7 +46,7 @@ def _why_in_short(found: Evaluation) -> Iterator[str]:
 
 def document(found: Evaluation) -> Document:
     """Return the report of an evaluation."""
-    headings = dict.fromkeys((*HEADINGS, *(fact.heading for fact in found.facts if fact.heading)))
+    headings = dict.fromkeys((*Topic, *(fact.heading for fact in found.facts if fact.heading)))
     sections: list[Section] = [
         Heading(f"evaluate: {found.project.name}", 1),
         *_titled(answer.TITLE, answer.lines(found.answer) if found.answer else ()),
@@ -121,7 +106,7 @@ def _not_looked_at(facts: Sequence[Fact]) -> Iterator[str]:
     """Yield the parts that were not looked at, grouped by reason."""
     parts: dict[str, list[str]] = {}
     for fact in facts:
-        if fact.not_looked_at and fact.code not in contention.HAVE_LINES:
+        if fact.not_looked_at and fact.code not in HAVE_LINES:
             part, reason = fact.not_looked_at
             parts.setdefault(reason, []).append(part)
     for reason, names in parts.items():
