@@ -128,12 +128,10 @@ class Evaluator:
                 depends = self._depends(section, found)
                 result = self._earlier(section, found, depends)
                 if is_measured(section, found):
-                    announced = self._announced(section, number, depends, known_before=result is not None)
-                    self._say(announced)
-                    if result is None:
-                        result = self._measure(section, found, means, depends)
-                elif result is None:
-                    result = section.missing(found, NOT_RUN)
+                    self._announce(section, number, depends, known=result is not None)
+                if result is None:
+                    result = (self._measure(section, found, means, depends) if is_measured(section, found)
+                              else section.missing(found, NOT_RUN))
                 found = replace(found, sections={**found.sections, section.code: result})
         lacking = {label: run.lacking for label, each in found.tests.items() if (run := known(each))}
         return judged(replace(
@@ -158,14 +156,14 @@ class Evaluator:
         self._reused[section.name] = part.made
         return part.value
 
-    def _announced(self, section: Section, number: int, depends: tuple[str, ...], *, known_before: bool) -> str:
+    def _announce(self, section: Section, number: int, depends: tuple[str, ...], *, known: bool) -> None:
+        """Say which section comes, that it is `known` or has to be measured once more, and what comes next."""
         after = self._measured[number:]
-        then = f"; next: {after[0].name}" if after else ""
-        if known_before:
-            return f"{number}/{len(self._measured)} {section.name}: nothing has changed since it was measured{then}"
-        why = self._cache.why_provisional(section.code, *depends) if self._cache else ""
+        why = self._cache.why_provisional(section.code, *depends) if self._cache and not known else ""
         again = f" once more, as before: {why}" if why else ""
-        return f"{number}/{len(self._measured)} {section.name}{again}{then}"
+        found = ": nothing has changed since it was measured" if known else again
+        then = f"; next: {after[0].name}" if after else ""
+        self._say(f"{number}/{len(self._measured)} {section.name}{found}{then}")
 
     def _measure(self, section: Section, found: Evaluation, means: Means, depends: tuple[str, ...]) -> Any:
         assert section.measure

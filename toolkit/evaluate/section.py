@@ -41,17 +41,12 @@ class Means:
     uncounted: Callable[[], AbstractContextManager[None]]
 
 
-def _as_it_is(_found: Evaluation, why: Missing) -> Any:
-    return why
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """One section of an evaluation."""
 
     name: str                                    # for people
-    code: str = ""                               # required with `measure`: the key of its result, and where its facts'
-    #                                              codes begin
+    code: str = ""                               # required with `measure`: the key of its result
     facts: Callable[[Evaluation], Iterator[Fact]] | None = None
     codes: Codes = NO_CODES                      # of the facts, and what each says
     # Returns the section's result, from the results of those before it; None if its facts follow from these alone.
@@ -60,7 +55,7 @@ class Section:
     options: tuple[str, ...] = ()                # fields of the request: other values have it measured again
     depends: Callable[[Evaluation], str] = lambda _: ""   # likewise, of what was found before
     enough: Callable[[Evaluation, Any], bool] = lambda _found, _result: True   # False: an earlier result will not do
-    missing: Callable[[Evaluation, Missing], Any] = _as_it_is   # the result where it was not measured
+    missing: Callable[[Evaluation, Missing], Any] = lambda _found, why: why   # the result where it was not measured
     runs_project: bool = False                   # in the sites, so that its time begins when these are prepared
     asked: Callable[[Evaluation], bool] = lambda _: True   # False: the evaluation leaves it out, and it is not missing
 
