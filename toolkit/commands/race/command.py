@@ -42,8 +42,8 @@ accesses that a lock happened to order this time, are not reported. Works on CPy
 GIL.
 
 SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is a console command of an
-installed package, such as pytest. The program behaves as it does without the checker; the report follows on standard
-error."""
+installed package, such as pytest. The program does what it does without the checker, only slower; the report follows on
+standard error."""
 EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
