@@ -101,7 +101,7 @@ def test_failing_tests_and_tests_not_run():
                  found(tests=NOT_DONE, build=make_build("3.16t")), found(tests=suite(failed=1)))[2] == (
         "3.14t: look at the failing tests")
     assert steps(found(), races=NOT_DONE) == ()
-    assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
+    assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run; --tests names them (not asked for)",)
     assert steps(found(tests=NO_TIME)) == (
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 

@@ -68,7 +68,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 def _not_run(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     late = missing.cause is Cause.TIME
     # Where nothing was installed, no other command would run them.
-    run = f"have its tests run, named by --tests if need be ({missing.reason})"
+    run = f"have its tests run; --tests names them ({missing.reason})"
     other = "" if missing.cause is Cause.OFFLINE else run
     yield fact("tests.not-run", label, _beside_tests(found, label, "run on it"), confidence="low",
                missing=missing, part="tests", evidence=missing.reason, action=AGAIN.format("") if late else other)

@@ -560,9 +560,8 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
                 missing = isinstance(error, NameMissingError) or isinstance(refused, ModuleMissingError)
                 return {"unknown" if missing else "refused": str(refused)}
     if isinstance(error, TypeError) and "function" in request and (names := _missing(request)):
-        how = ("it is called with one argument: give it with --payload LITERAL, or --payloads MODULE:NAME"
-               if len(names) == 1 else
-               "it is called with one argument at most: name a function that calls it with all it needs")
+        how = ("give it with --payload LITERAL, or --payloads MODULE:NAME" if len(names) == 1 else
+               "a payload is one argument: name a function that calls it with all it needs")
         return {"unknown": f"{request['function']} needs {', '.join(names)}; {how}"}
     return {"refused": _told(error)}
 
