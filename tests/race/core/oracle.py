@@ -282,10 +282,10 @@ class Oracle:
             thread.now.join(seen)
 
     def _look_again(self, thread):
-        """Order the thread after a store that the poll before may have seen: its load came after its event."""
+        """Order the thread after a store that the load before may have seen, as the event of a load comes first."""
         where, store = thread.polled or (None, None)
         thread.polled = None
-        if where is not None and where.store is not store and where.by & (BY_POLLS | BY_ALL):
+        if where is not None and where.store is not store and where.by & (BY_POLLS | BY_ALL | BY_NEW):
             thread.now.join(where.published)
 
     def _race(self, thread, where, access, kind):
@@ -328,18 +328,16 @@ class Oracle:
     def _load(self, thread, where, access, loaded):
         """Note a load; return the clock that orders what comes after this operation, if any."""
         self._race(thread, where, access, READ)
-        polls = access.site.flags & Flag.POLL
-        seen = None
+        if access.site.flags & (Flag.POLL | Flag.NEW):
+            thread.polled = where, where.store
         if where.by and not thread.now.past(where.store):
-            if where.by & BY_ALL or (where.by & BY_POLLS and polls):
+            if where.by & BY_ALL or (where.by & BY_POLLS and access.site.flags & Flag.POLL):
                 thread.now.join(where.published)
                 return None
             made = where.by & BY_NEW and not access.site.flags & Flag.SPAN_READ
             if (loaded == CONTAINER and (made or where.by & BY_FRESH)) or (loaded == OBJECT and made):
-                seen = where.published
-        if polls:
-            thread.polled = where, where.store
-        return seen
+                return where.published
+        return None
 
     def _write(self, thread, where, access):
         if access.kind == WRITE:

@@ -23,6 +23,10 @@ PLANS = {
     "the same before an item is taken": (
         [[2, "get", 0], [2, "set", 0], [2, "plain", 1], [0, "poll", 1], [2, "constant", 1], [0, "keypop", 0]],
         ["order: two attr 'n'"]),
+    # The poll is ordered after the store that it finds, and may see the next one, of thread 1, all the same.
+    "a store after a poll that has found another thread's": (
+        [[1, "set", 0], [2, "constant", 0], [0, "poll", 0], [1, "recheck", 0], [0, "proxy", 0]],
+        ["order: one attr 'n'"]),
     # Thread 2 reads its own store, and so learns nothing of thread 1.
     "a store after one of another thread that orders loads, in an epoch with an earlier store": (
         [[2, "write", 0], [1, "recheck", 0], [2, "plain", 0], [2, "update", 0]], ["order: one attr 'n'"]),
