@@ -42,14 +42,13 @@ def test_optional_module_that_declares_nothing_blocks(evaluate, tmp_path, layout
     made = project(tmp_path / "project", optional=True, layout=layout, tests=TESTS, init=WORK)
     (made.root / "tests" / "__init__.py").write_text("")
     found = evaluate(made, workload="pkg:work")
-    (build,) = found.builds
-    said = found.conclusions[0]
+    (label,) = found.labels
+    tests, said = found.tests[label], found.conclusions[0]
     assert said.word is Verdict.BLOCKED
     assert said.reasons[0].startswith("its own extension module pkg._c turns the GIL on when imported")
     assert "no extension file is in the way" not in " ".join(said.reasons)
-    assert (str(build.tests.ending), build.tests.culprits) == ("0", ("pkg._c",)), build.tests.output
-    assert "failed" not in build.cost.reason   # the workload has imported the built one, too
-    label = build.build.label
+    assert (str(tests.ending), tests.culprits) == ("0", ("pkg._c",)), tests.output
+    assert "failed" not in found.speed[label].cost.reason   # the workload has imported the built one, too
     folder = f"{layout}/" if layout else ""
     assert found.next_steps[0].startswith(f"{label}: {folder}pkg/_c.c:6: declare that pkg._c does without the GIL")
     assert "pkg._c turns the GIL on" in render(document(found), width=200)
@@ -59,11 +58,11 @@ def test_module_that_declares_it_is_in_nobodys_way(evaluate, tmp_path):
     made = project(tmp_path / "project", declared=True, optional=True, tests=TESTS)
     (made.root / "tests" / "__init__.py").write_text("")
     found = evaluate(made)
-    (build,) = found.builds
+    (label,) = found.labels
     assert found.conclusions[0].word in {Verdict.READY, Verdict.INCONCLUSIVE}   # its cost was not measured
     assert not any("its own extension" in reason for reason in found.conclusions[0].reasons)
-    assert build.own.finding.verdict.status is Status.READY
-    assert build.tests.gil_end is False
+    assert found.own[label].finding.verdict.status is Status.READY
+    assert found.tests[label].gil_end is False
     assert not any("declare" in step for step in found.next_steps)
 
 
@@ -75,13 +74,13 @@ def test_module_that_cannot_be_compiled_is_not_ready_although_the_tests_pass(eva
     said = found.conclusions[0]
     assert said.word is Verdict.INCONCLUSIVE
     assert "not on this machine" in said.reasons[0]
-    assert found.builds[0].tests.ending.succeeded
+    assert found.tests[found.labels[0]].ending.succeeded
 
 
 def test_project_without_tests_is_built_all_the_same(evaluate, tmp_path):
     found = evaluate(project(tmp_path / "project", optional=True, tests=None), tests=None)
     assert found.conclusions[0].word is Verdict.BLOCKED
-    assert isinstance(found.builds[0].tests, Missing)
+    assert isinstance(found.tests[found.labels[0]], Missing)
 
 
 def test_offline_nothing_is_built_and_nothing_is_ready(evaluate, tmp_path):
