@@ -85,6 +85,9 @@ def test_requirements_file_stands_for_what_it_lists(one_build, site, monkeypatch
     assert "left out, as it has no name and no version: ./local" in capsys.readouterr().err
     assert main(["doctor", "missing.txt"]) == 2
     assert "missing.txt cannot be read: No such file" in capsys.readouterr().err
+    (tmp_path / "empty.txt").write_text("# nothing yet\n")
+    assert main(["doctor", "empty.txt"]) == 2     # and does not look at the current environment
+    assert "empty.txt lists no package" in capsys.readouterr().err
 
 
 @FREE

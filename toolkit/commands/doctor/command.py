@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
                            f"{shlex.quote(scripts[0])}` runs it to examine the project in this folder")
     if any(map(is_file, args.packages)):
         return judge_files(args, lambda: _builds(args), HtmlFile.requested(args))
+    args.packages = [each for text in args.packages for each in _listed(text)]
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements, own = _requirements(args, locked)
     page = HtmlFile.requested(args)
@@ -173,24 +174,25 @@ def _requirements(
     if args.lock:
         return tuple(each.pin for each in locked), top_level_packages({each.name: each.needs for each in locked})
     if args.packages:
-        return tuple(each for text in args.packages for each in _named(text)), ()
+        return tuple(checked(text, paths=True) for text in args.packages), ()
     here = current_requirements()
     return tuple(here), top_level_packages({distribution_of(pin): needs for pin, needs in here.items()})
 
 
-def _named(text: str) -> tuple[str, ...]:
-    """Return the requirements that an argument names: one, or those of a requirements file.
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the requirements in a requirements file; any other argument as it is.
 
     Raises:
-        BadFileError: The file cannot be read.
-        UnknownNameError: The argument is neither.
+        BadFileError: The file cannot be read, or lists no package.
     """
     if not is_requirements_file(text):
-        return (checked(text, paths=True),)
+        return (text,)
     listed = read_requirements_file(Path(text))
     if listed.left_out:
         print_stderr(f"left out, as it has no name and no version: {', '.join(listed.left_out)}")
-    return tuple(checked(each) for each in listed.requirements)
+    if not listed.requirements:
+        raise BadFileError(f"{text} lists no package: there is nothing to look at")
+    return listed.requirements
 
 
 def _lock_here() -> Path | None:
