@@ -57,7 +57,7 @@ CLEAN = Races(build="3.14t", found=(), command=("pytest",), looks=(LOOK,), share
 
 @dataclass(frozen=True)
 class Made:
-    """What an evaluation found on one build without a GIL."""
+    """The results of an evaluation on one build without a GIL."""
 
     build: Build
     readiness: object
@@ -80,7 +80,7 @@ class Made:
 
 @dataclass(frozen=True)
 class MadeInside:
-    """What it found of subinterpreters on one build with a GIL, or of processes."""
+    """Its results of subinterpreters on one build with a GIL, or of processes."""
 
     build: Build
     measured: object

@@ -394,7 +394,7 @@ def case_many_workers(_folder):
 
 
 def case_sockets_in_place_of_packets(_folder):
-    """What other systems than Linux use."""
+    """The sockets that systems other than Linux use."""
     with mock.patch.object(sys, "platform", "darwin"):
         executor = SubinterpreterExecutor(2)
     with executor:
