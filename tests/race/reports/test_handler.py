@@ -278,12 +278,12 @@ def test_no_code_of_the_program_runs(program):
 
 
 def test_threads_that_meet_lose_no_race(program):
-    owners = [type(f"Account{number}", (Account,), {})() for number in range(16)]
-    gate = threading.Barrier(8)
+    owners = [type(f"Account{number}", (Account,), {})() for number in range(4)]
+    gate = threading.Barrier(8)     # 8 x 4 conflicts of a pair of sites: the core is not told to stop before the last
 
     def hear(number):
         gate.wait()
-        for owner in owners[number:] + owners[:number]:
+        for owner in owners[number % 4:] + owners[:number % 4]:
             program.tell(("deposit", WRITE), ("deposit", WRITE), owner, "attr", "balance")
 
     threads = [threading.Thread(target=hear, args=(number,)) for number in range(8)]
@@ -291,10 +291,9 @@ def test_threads_that_meet_lose_no_race(program):
         thread.start()
     for thread in threads:
         thread.join()
-    # The core may be told to stop asking before all are heard of; every one heard of is whole.
     assert all(json.dumps(record) for record in lines(program))
     report = program.report()
-    assert len({race.base for race in report.races}) == 16
+    assert len({race.base for race in report.races}) == 4
     assert report.processes == 1
 
 
