@@ -17,12 +17,15 @@ BUILD = make_build("3.99t")
 COUNTERPART = replace(BUILD, label="3.99", free_threaded=False)
 
 
-def shown(seen, *, reference=COUNTERPART, **fields):
+def made(seen, *, reference=COUNTERPART, **fields):
     interpreters, reasons = judge_interpreters(seen)
     finding = Finding(name="thing", version="1.0", requested=True, seen=seen, verdict=judge_package(seen),
                       interpreters=interpreters, interpreter_reasons=reasons)
-    report = BuildReport(build=BUILD, reference=reference, findings=(finding,), others=0, **fields)
-    return render(document([report]), width=300)
+    return BuildReport(build=BUILD, reference=reference, findings=(finding,), others=0, **fields)
+
+
+def shown(seen, **fields):
+    return render(document([made(seen, **fields)]), width=300)
 
 
 READY = PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load()))
@@ -85,6 +88,13 @@ def test_package_that_no_index_has_is_no_blocker():
     assert "Blocked on" not in text
     assert "Blocked on 3.99t" in shown(PackageEvidence(distribution=None, missing=WITHOUT_WHEEL))
     assert "Blocked on 3.99t" in shown(absent, unowned=("_stray",))
+
+
+def test_name_that_no_index_has_is_explained_once_for_all_builds():
+    report = made(PackageEvidence(distribution=None, missing=NOT_FOUND))
+    text = render(answer_document([report, replace(report, build=replace(BUILD, label="3.98t"))]), width=300)
+    assert text.count("thing: no package index in use knows a package of this name; look at its spelling") == 1
+    assert text.count("spelling") == 1
 
 
 def test_module_of_no_package_blocks():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
-from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
+from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages import fetch_wheels, installing, scratch
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, prepare
@@ -20,6 +20,7 @@ class Installer:
     def __init__(self):
         self.has = {"thing": "1.0", "other": "2.0", "needed": "3.0"}
         self.lacks = {}      # part of a folder's name -> distributions that have no wheel there
+        self.unknown = set()   # names that no index has
         self.calls = []
 
     def run(self, command, *_):
@@ -28,6 +29,8 @@ class Installer:
         self.calls.append((folder.name, words))
         lacking = {name for part, names in self.lacks.items() if part in folder.name for name in names}
         for text in named:
+            if distribution_of(text) in self.unknown:
+                return f"Because {text} was not found in the package registry, it cannot be used"
             if distribution_of(text) in lacking or distribution_of(text) not in self.has:
                 return f"ERROR: No matching distribution found for {text}"
         for text in named:
@@ -101,6 +104,14 @@ def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
     found = prepare(EnvironmentRequest(requirements=("thing", "other")), builds("3.14", "3.14t"))
     assert [each.missing for each in found.values()] == [{"thing": WITHOUT_WHEEL}] * 2
     assert [versions(each) for each in found.values()] == [{"other": "2.0"}] * 2
+
+
+def test_name_that_no_index_has_is_asked_of_the_first_build_alone(installer):
+    installer.unknown = {"absent"}
+    found = prepare(EnvironmentRequest(requirements=("thing", "absent")), builds("3.14", "3.14t"))
+    assert [each.missing for each in found.values()] == [{"absent": NOT_FOUND}] * 2
+    assert {folder.partition("-")[0] for folder, words in installer.calls if "absent" in words} == {"3.14.2"}
+    assert [versions(each) for each in found.values()] == [{"thing": "1.0"}] * 2
 
 
 @pytest.mark.parametrize("told", [

@@ -61,6 +61,7 @@ class ChosenVersions:
 
     pins: tuple[str, ...] = ()      # "name==version" of every package
     made_by: tuple[tuple[str, str], ...] = ()   # name, and the tool that made its wheel: "maturin (1.9.4)"
+    unknown: frozenset[str] = frozenset()       # names that no index has, so other builds need not ask again
 
     def without(self, names: Container[str]) -> ChosenVersions:
         """Return the versions of all other distributions."""
@@ -103,7 +104,8 @@ def fill(
     """
     # Installers build these even if told to use wheels only.
     sources = () if sdists else tuple(filter(_is_source, requirements))
-    rest = [text for text in requirements if text not in sources]
+    unknown = {name for text in requirements if chosen and (name := distribution_of(text)) in chosen.unknown}
+    rest = [text for text in requirements if text not in sources and distribution_of(text) not in unknown]
     if chosen:
         # Each build has its own file behind a URL, and a pin would ask the index for it.
         chosen = chosen.without({distribution_of(text) for text in rest if _is_direct(text)})
@@ -116,7 +118,7 @@ def fill(
     else:
         found = {}
     why = InstallProblem("it is named by its source, which is built with --build-sdists only")
-    return found | {distribution_of(text): why for text in sources}
+    return found | dict.fromkeys(unknown, NOT_FOUND) | {distribution_of(text): why for text in sources}
 
 
 def install_files(folder: Path, files: Sequence[LocalFile]) -> dict[str, InstallProblem]:

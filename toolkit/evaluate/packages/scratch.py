@@ -26,7 +26,7 @@ from gilscope.toolkit.builds.environment import identity, python_of
 from gilscope.toolkit.builds.inspection import is_released, version_key
 from gilscope.toolkit.builds.local_projects import local_contents
 from gilscope.toolkit.builds.missing_packages import has_exact_version
-from gilscope.toolkit.builds.package_installer import InstallProblem, available_versions
+from gilscope.toolkit.builds.package_installer import InstallProblem, InstallProblemKind, available_versions
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.errors import BuildError
@@ -134,7 +134,9 @@ def prepare(
     first = chooser(request, builds, at_hand)
     others = sorted((build for build in builds if build != first), key=_chooses)
     there = _scratch(request, first, None, say)
-    chosen = versions_in(there.folder).without(request.local_names) if there else ChosenVersions()
+    chosen = replace(versions_in(there.folder).without(request.local_names), unknown=frozenset(
+        name for name, problem in there.missing.items()
+        if problem.kind is InstallProblemKind.UNKNOWN_NAME)) if there else ChosenVersions()
     rest = at_once(lambda build: _scratch(request, build, chosen, say), others, MOST_INSTALLERS)
     made = zip([first, *others], [there, *rest], strict=True)
     # The first build chose the versions for all.

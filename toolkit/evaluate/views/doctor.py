@@ -42,7 +42,7 @@ def answer_document(reports: Sequence[BuildReport]) -> Document:
         sections.append(replace(table, rows=table.rows[:MOST_ROWS]))
     unowned = any(report.unowned for report in reports)
     if unowned or 0 < len(blocking) <= MOST_REASONS:
-        sections.append(Lines("", tuple(line for report in reports for line in _blockers(report))))
+        sections.append(Lines("", tuple(_in_the_way(reports))))
     if 0 < len(inside) <= MOST_REASONS:
         sections.append(Lines("", tuple(line for report in reports for line in _interpreters(report))))
     doubts = sum(1 for report in reports for _ in _doubts(report))
@@ -64,7 +64,7 @@ def document(reports: Sequence[BuildReport]) -> Document:
     sections: list[Section] = [_heading(reports), Lines("", (_conclusion(reports),)), _table(reports)]
     if left_out := tuple(_left_out(reports)):
         sections.append(Lines("", left_out))
-    if blockers := [line for report in reports for line in _blockers(report)]:
+    if blockers := [*_in_the_way(reports)]:
         sections.append(Lines("What stands in the way", tuple(blockers)))
     if doubts := [line for report in reports for line in _doubts(report)]:
         sections.append(Lines("What is not certain", tuple(doubts)))
@@ -225,10 +225,19 @@ def _cell(finding: Finding | None) -> str:
     return finding.status_words
 
 
+def _in_the_way(reports: Sequence[BuildReport]) -> Iterable[str]:
+    """Yield what stands in the way on each build, and once what no index has."""
+    for report in reports:
+        yield from _blockers(report)
+    absent = {each.name: each for report in reports for each in report.findings if _not_found(each)}
+    for each in absent.values():
+        yield "; ".join(filter(None, (f"{each.name}: {few(each.verdict.reasons)}", chain_clause(each))))
+
+
 def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
-        if status.blocks:
+        if status.blocks and not _not_found(finding):
             chain = chain_clause(finding)
             yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, why(report, finding))}"
                    f"{f'; {chain}' if chain else ''}{_newer(report, finding)}")
@@ -296,7 +305,7 @@ def _conclusion(reports: Sequence[BuildReport]) -> str:
     blocked = [report.build.label for report in reports if report.unowned or any(
         each.verdict.status.blocks and not _not_found(each) for each in report.findings)]
     if absent and not blocked:
-        return f"Not found: {few(absent)}. Nothing is known of a package that no index has."
+        return f"Not found: {few(absent)}."
     if blocked:
         return (f"Blocked on {', '.join(blocked)}. `gilscope doctor ... --explain NAME` shows everything known of a "
                 "package.")
