@@ -122,7 +122,7 @@ def test_who_must_act_and_what_is_ours():
     given = told(found(readiness=mended), races=replace(CLEAN, found=(RACE,)))
     assert [(each.what, each.who, each.action.partition(":")[0].partition(",")[0]) for each in given.blockers] == [
         ("lxml 6.1 turns the GIL on", None, "take lxml 7.0"),
-        ("orjson 6.1 has no wheel for 3.14t", "orjson", "orjson has no wheel"),
+        ("orjson 6.1 has no wheel", "orjson", "orjson has no wheel"),
         ("data race on total (lost update, shop/counter.py:17), confirmed: fix it first", None, "")]
     assert given.effort == Effort(files=("shop/counter.py",), places=(Place(file="shop/counter.py", line=17),),
                                   packages=("lxml 7.0", "orjson"), unknown="")

@@ -1,7 +1,7 @@
 """The steps of an evaluation: what does not fit or cannot be had is a reason in its place, never an exception."""
 
 import importlib
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -701,6 +701,18 @@ def test_sections_name_options_that_a_request_has():
     assert {name for section in SECTIONS for name in section.options} <= {*names, "called"}
     (hammer,) = (section for section in SECTIONS if section.code == "hammer")
     assert {*hammer.options} >= {"budget", "hammer", "threads"}
+
+
+def test_time_that_does_not_count_is_given_back_when_a_wait_fails(steps, folder, pickling):
+    def measure(_, means):
+        with suppress(OSError), means.uncounted():
+            steps.now += 100.0
+            raise OSError
+        return {"3.14t": round(means.left())}
+
+    found = Evaluator(EvaluationRequest(path=folder, budget=300.0), (FREE,), (FREE, COUNTERPART), lambda _: None,
+                      clock=lambda: steps.now, sections=(*SECTIONS, replace(pickling, measure=measure))).run()
+    assert found.sections["pickling"] == {"3.14t": 300}
 
 
 def test_section_that_is_not_measured_says_so(steps, folder, pickling):

@@ -183,8 +183,10 @@ class Evaluator:
     def _uncounted(self) -> Iterator[None]:
         """Take the time of the block from the budget's clock."""
         began = self._clock()
-        yield
-        self._began += self._clock() - began
+        try:
+            yield
+        finally:
+            self._began += self._clock() - began
 
     @contextmanager
     def _hold_machine(self) -> Iterator[None]:

@@ -75,7 +75,7 @@ def test_all_evidence_together_is_ready_with_high_confidence():
      "lxml 6.1 turns the GIL on: lxml.etree needs the GIL"),
     ({"readiness": report(finding(Status.NO_WHEEL))}, CLEAN, "lxml 6.1 has no wheel"),
     ({"readiness": report(finding(Status.NO_WHEEL, InterpreterStatus.OK, "no wheel for its libc"))}, CLEAN,
-     "lxml 6.1 has no wheel for 3.14t: no wheel for its libc"),
+     "lxml 6.1: no wheel for its libc"),
     ({"readiness": report(finding(Status.CRASH))}, CLEAN, "crashes"),
     ({"readiness": report(finding(), unowned=("stray",))}, CLEAN, "stray, of no package, turns the GIL on"),
     ({"tests": suite(gil_end=True, culprits=("late._c",))}, CLEAN, "the GIL was on at the end of the tests (late._c)"),

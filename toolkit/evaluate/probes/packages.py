@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, name_and_version
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version
 from gilscope.toolkit.evaluate.readings import lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
@@ -68,13 +68,13 @@ def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[
 
 
 def _looked_at(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
-    judged = [_package(found, label, report, finding) for finding in report.findings
-              if not finding.verdict.status.mends]
+    in_doubt = [_package(found, label, report, finding) for finding in report.findings
+                if not finding.verdict.status.mends]
     # Packages that a newer version fixes come first.
-    yield from sorted(judged, key=lambda each: each.owner is not None or not each.package)
+    yield from sorted(in_doubt, key=lambda each: each.owner is not None or not each.package)
     for module in report.unowned:
         yield fact("module.turns-gil-on", label, f"{module}, of no package, turns the GIL on", subject=module)
-    in_the_way = report.unowned or any(each.step is PlanStep.DEPENDENCIES for each in judged)
+    in_the_way = report.unowned or any(each.step is PlanStep.DEPENDENCIES for each in in_doubt)
     if found.project.requirements_known and not in_the_way:
         yield _all_ready(label, report)
     if not (report.unowned or turns_gil_on(found, label)):
@@ -93,9 +93,9 @@ def _package(found: Evaluation, label: str, report: BuildReport, finding: Findin
     name = name_and_version(finding)
     said = fact(f"package.{status}", label, f"{name} {_words(finding)}", subject=name,
                 evidence="; ".join(filter(None, (why, chain_clause(finding)))))
-    if status is Status.NO_WHEEL:
-        said = replace(said, text=f"{said.text} for {label}")
-    if status.unjudged:
+    if status.not_installed:
+        said = replace(said, text=f"{name}{judged(status, why)}", evidence=chain_clause(finding))
+    elif status.unjudged:
         said = replace(said, evidence=why, text=f"{name}: {status.words}")
     elif status is Status.LOST:
         # C code that is lost is a price, and blocks only where that was measured to be high.
