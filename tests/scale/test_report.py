@@ -394,6 +394,13 @@ def test_answer_says_a_repair_once_for_all_builds_and_why_a_build_has_none():
     assert "3.13t: no verdict: app cannot be imported" in text
 
 
+def test_answer_by_disturbed_calls_has_the_share_that_is_not_exceeded():
+    locked = slower_investigation()
+    evidence = replace(locked.evidence, enough=False, of_ceiling=None, disturbed=Span(ratio=0.4, lo=0.3, hi=0.5))
+    text = " ".join(" ".join(in_short(of_function(replace(locked, evidence=evidence)))).split())
+    assert "threads reach at most 0.40 [0.30, 0.50] on 3.14t" in text
+
+
 def test_answer_about_a_module_has_the_repairs_of_what_does_not_scale():
     module = BuildScaling(label="3.14t", version="3.14.7", callables=(
         offered("work", CallableOutcome.SLOWER, found=slower_investigation()), offered("fine", CallableOutcome.SCALES)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.scale.api import CallableScaling
+    from gilscope.toolkit.scale.judgement import ScalingEvidence
     from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer
 
 LEGEND = (1,)      # the table's only footnote
@@ -48,10 +49,17 @@ def answer_in_short(answer: ScalingAnswer) -> Document:
 
 def _reached(answer: ScalingAnswer) -> Iterator[str]:
     """Yield what share of the ceiling a function reaches on each build."""
-    spans = [f"{span_text(each.evidence.of_ceiling)} on {build.label}" for build in answer.builds
-             for each in build.callables if each.evidence and each.evidence.of_ceiling]
-    if spans and not answer.of_module:
-        yield f"Of the ceiling, the throughput of {answer.threads} processes, threads reach {list_text(spans)}."
+    shares = [f"{share} on {build.label}" for build in answer.builds for each in build.callables
+              if each.evidence and (share := _share(each.evidence))]
+    if shares and not answer.of_module:
+        yield f"Of the ceiling, the throughput of {answer.threads} processes, threads reach {list_text(shares)}."
+
+
+def _share(evidence: ScalingEvidence) -> str:
+    """Return the share of the ceiling; by disturbed calls it is at most that, as neighbours hide contention."""
+    if evidence.of_ceiling is None and evidence.disturbed is not None:
+        return f"at most {span_text(evidence.disturbed)}"
+    return span_text(evidence.of_ceiling) if evidence.of_ceiling else ""
 
 
 def answer_document(answer: ScalingAnswer) -> Document:
