@@ -192,8 +192,9 @@ def test_workload_that_does_not_run_has_its_own_words():
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"readiness": Missing(reason="offline")}, "not installed and looked at: offline"),
     ({"readiness": Missing(reason="offline"), "cost": cost(2.0)}, "not installed and looked at: offline"),
-    ({"readiness": report(finding(Status.UNKNOWN, InterpreterStatus.OK, "cannot be read"))}, "unknown: cannot be read"),
-    ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
+    ({"readiness": report(finding(Status.UNKNOWN, InterpreterStatus.OK, "cannot be read"))},
+     "could not be judged: cannot be read"),
+    ({"readiness": report(finding(Status.INTERPRETER))}, "which is Python's fault"),
     ({"tests": Missing(reason="no tests found"), "cost": NOT_DONE}, "nothing of the project was run on it"),
     ({"tests": Missing(reason="no tests found")}, "of the project only the workload was run on it"),
     ({"tests": suite(gil_end=None)}, "is not known"),

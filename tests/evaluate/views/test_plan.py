@@ -78,7 +78,7 @@ def test_own_extension_modules(own, state, says):
 
 @pytest.mark.parametrize(("step", "state", "says", "given"), [
     (DEPENDENCIES, "open", "lxml 6.1 turns the GIL on", {"readiness": report(finding(Status.GIL))}),
-    (DEPENDENCIES, "not known", "lxml 6.1: unknown", {"readiness": report(finding(Status.UNKNOWN))}),
+    (DEPENDENCIES, "not known", "lxml 6.1 could not be judged", {"readiness": report(finding(Status.UNKNOWN))}),
     (DEPENDENCIES, "not known", "not asked for", {"readiness": NOT_DONE}),
     (DEPENDENCIES, "done", "without their C code: lxml", {"readiness": report(finding(Status.LOST))}),
     (DEPENDENCIES, "done", "it has none", {"readiness": replace(report(), others=0)}),

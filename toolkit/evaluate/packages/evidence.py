@@ -174,7 +174,7 @@ class _State(NamedTuple):
     blocks: bool = False
 
 
-# A state of a package is a member of `Status` with its row here, and a code of `evaluate`'s schema.
+# A state of a package is a member of `Status` with its row here.  Codes of facts and findings follow from it.
 _STATES = {
     Status.READY: _State("ready"),
     Status.PURE: _State("pure Python"),
@@ -197,8 +197,9 @@ _STATES = {
         advice="tell the owners of {name} that its import did not end; --explain {name} shows where it stood"),
     Status.FAILS: _State(
         "cannot be imported", blocks=True, advice="{name} cannot be imported: --explain {name} has the error"),
-    Status.UNKNOWN: _State("unknown", advice="{name} could not be judged: --explain {name} says why"),
-    Status.INTERPRETER: _State("interpreter at fault"),
+    Status.UNKNOWN: _State(
+        "unknown", "could not be judged", advice="{name} could not be judged: --explain {name} says why"),
+    Status.INTERPRETER: _State("interpreter at fault", "could not be judged, which is Python's fault"),
 }
 
 

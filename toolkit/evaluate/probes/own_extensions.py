@@ -134,7 +134,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
     status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
     users = gil_users(finding.seen)
     if status.unjudged:
-        yield fact("extensions.unknown", label, f"its own extension modules: {status.words}", evidence=why)
+        yield fact("extensions.unknown", label, f"its own extension modules {status.clause}", evidence=why)
     elif status is Status.LOST:
         lost = f"it loses C code of its own: {'; '.join(finding.verdict.reasons[:2])}"
         yield fact("extensions.lose-c-code", label, f"{lost}, and {slower}" if slower else lost,

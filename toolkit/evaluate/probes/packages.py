@@ -95,8 +95,6 @@ def _package(found: Evaluation, label: str, report: BuildReport, finding: Findin
                 evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status.not_installed:
         said = replace(said, text=f"{name}{judged(status, why)}", evidence=chain_clause(finding))
-    elif status.unjudged:
-        said = replace(said, evidence=why, text=f"{name}: {status.words}")
     elif status is Status.LOST:
         # C code that is lost is a price, and blocks only where that was measured to be high.
         slower = lost_too_much(found, label)

@@ -269,9 +269,9 @@ def _doubts(report: BuildReport) -> Iterable[str]:
         if finding.version and there and there.version != finding.version and report.reference:
             yield (f"{finding.name}: {finding.version} on {report.build.label}, {there.version} on "
                    f"{report.reference.label}: these are not compared like with like")
-        if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
-            yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.words}: "
-                   f"{few(finding.verdict.reasons, between='; ')}")
+        if finding.verdict.status.unjudged:
+            yield (f"{finding.name} {finding.version} on {report.build.label}"
+                   f"{judged(finding.verdict.status, few(finding.verdict.reasons, between='; '))}")
         if nowhere := loadable_nowhere(finding.seen):
             yield (f"{finding.name} {finding.version} on {report.build.label}: {few(nowhere)} cannot be "
                    "loaded here, with the GIL neither; on a machine where it can, ask again")

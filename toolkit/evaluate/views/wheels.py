@@ -43,8 +43,8 @@ def _of_set(report: SetReport, *, level: int) -> list[Section]:
         Heading(f"doctor: {report.name} {report.version}, {files_in_words(report.files)}", level), _builds(report)]
     if report.wheels:
         sections.append(_wheels(report))
-    wrong = [each for each in report.findings if not each.code.is_missing and each.effect is not Effect.NOTE]
-    groups = (("What is wrong", wrong), ("What is missing", [each for each in report.findings if each.code.is_missing]),
+    wrong = [each for each in report.findings if not each.is_missing and each.effect is not Effect.NOTE]
+    groups = (("What is wrong", wrong), ("What is missing", [each for each in report.findings if each.is_missing]),
               ("Also", [each for each in report.findings if each.effect is Effect.NOTE]))
     for title, found in groups:
         if found:
@@ -124,11 +124,11 @@ def _wheels(report: SetReport) -> Table:
     rows = []
     for (abis, suffixes), wheels in groups.items():
         names = {each.path.name for each in wheels}
-        wrong = [each for each in report.findings if each.wheel in names and each.code.value.startswith("wheel.")]
+        wrong = [each for each in report.findings if each.wheel in names and each.code.startswith("wheel.")]
         platforms = sorted({family for each in wheels for family in platform_families(each.platforms)})
         kinds = labels({kind for each in wheels for kind in installed_on(each)})
         rows.append(tuple(map(Entry, (
-            abis, ", ".join(sorted({each.code.value.removeprefix("wheel.") for each in wrong})) or "agree", suffixes,
+            abis, ", ".join(sorted({each.code.removeprefix("wheel.") for each in wrong})) or "agree", suffixes,
             kinds or f"no CPython from {EVERY_VERSION}", few(platforms, MOST_PLATFORMS) or "every platform"))))
     columns = (Column(title="wheel", key=True, align="left"),
                *(Column(title=title, align="left") for title in (
@@ -189,7 +189,7 @@ def _plain_set(report: SetReport) -> dict[str, Any]:
         "name": report.name, "version": report.version, "blocked": report.blocked,
         "files": [_plain_file(each) for each in report.files],
         "answers": [_plain_answer(each) for each in report.answers],
-        "findings": [{"code": each.code.value, "effect": each.effect.value, "builds": list(each.builds),
+        "findings": [{"code": each.code, "effect": each.effect.value, "builds": list(each.builds),
                       "wheel": each.wheel, "files": list(each.files), "package": each.package, "text": each.text}
                      for each in report.findings],
         "builds": packages.plain(run)["builds"]}

@@ -23,7 +23,14 @@ from gilscope.toolkit.evaluate.packages.wording import judged, refusals, why
 from gilscope.toolkit.evaluate.wheel_tags import kind_of, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.choice import FileChoice, choose
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, named
-from gilscope.toolkit.evaluate.wheels.rules import WheelCode, WheelFinding, installed_on, set_findings, wheel_findings
+from gilscope.toolkit.evaluate.wheels.rules import (
+    WheelCode,
+    WheelFinding,
+    code_of_import,
+    installed_on,
+    set_findings,
+    wheel_findings,
+)
 from gilscope.toolkit.units import few, inflect
 
 if TYPE_CHECKING:
@@ -34,13 +41,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.wheels.files import Distributable
     from gilscope.toolkit.model import Build
 
-# What the status of the project itself is called; the others are no finding.
-_CODES = {
-    Status.GIL: WheelCode.TURNS_GIL_ON, Status.LOST: WheelCode.LOSES_C_CODE, Status.CRASH: WheelCode.CRASHES,
-    Status.HANG: WheelCode.HANGS, Status.FAILS: WheelCode.FAILS, Status.UNKNOWN: WheelCode.UNKNOWN,
-    Status.INTERPRETER: WheelCode.INTERPRETER_AT_FAULT, Status.NO_WHEEL: WheelCode.NOT_INSTALLED,
-    Status.NOT_FOUND: WheelCode.NOT_INSTALLED,
-}
 _REFUSED = {InterpreterStatus.FAILS, InterpreterStatus.LOST, InterpreterStatus.CRASH, InterpreterStatus.HANG}
 
 
@@ -256,11 +256,12 @@ def _of_run(
 ) -> Iterator[WheelFinding]:
     label, status = (answer.build.label,), answer.status
     file = answer.choice.file.path.name if answer.choice.file else ""
-    if status in _CODES:
+    if not status.mends:
         yield WheelFinding(
-            code=_CODES[status], builds=label, wheel=file, effect=Effect.BLOCKS if status.blocks else Effect.UNKNOWN,
+            code=code_of_import(status), builds=label, wheel=file,
+            effect=Effect.BLOCKS if status.blocks else Effect.UNKNOWN,
             files=tuple(gil_users(finding.seen)) if status is Status.GIL else lost_modules(finding.seen),
-            text=f"on {answer.build.label} it{_judged(status, why(report, finding))}")
+            text=f"on {answer.build.label} it{judged(status, why(report, finding))}")
     if answer.build.free_threaded and not answer.twin and finding.seen.extensions:
         label_of_twin = labels([kind_of(answer.build).twin])
         absent = f"the set has no wheel for {label_of_twin}" if twin else f"no {label_of_twin} is at hand"
@@ -277,7 +278,7 @@ def _of_run(
                                     + f", on {answer.build.label}"
                                     + judged(other.verdict.status, why(report, other)))
     if report.unowned:
-        yield WheelFinding(code=WheelCode.TURNS_GIL_ON, effect=Effect.BLOCKS, builds=label, files=report.unowned,
+        yield WheelFinding(code=code_of_import(Status.GIL), effect=Effect.BLOCKS, builds=label, files=report.unowned,
                            text=f"{few(report.unowned)} on {answer.build.label} "
                                 f"{inflect(len(report.unowned), 'turns', 'turn')} the GIL on and belongs to no package")
 
@@ -285,11 +286,6 @@ def _of_run(
 def _in_interpreters(finding: Finding) -> str:
     told = refusals(finding.interpreter_reasons)
     return told if finding.interpreters is InterpreterStatus.HANG else f"{finding.interpreters.words}: {told}"
-
-
-def _judged(status: Status, reasons: str) -> str:
-    doubts = {Status.UNKNOWN: "could not be judged", Status.INTERPRETER: "could not be judged, which is Python's fault"}
-    return f" {doubts[status]}: {reasons}" if status in doubts else judged(status, reasons)
 
 
 def _of_classifiers(files: Sequence[Distributable], answers: Sequence[WheelsAnswer]) -> Iterator[WheelFinding]:

@@ -31,11 +31,12 @@ from gilscope.toolkit.units import few, inflect
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from gilscope.toolkit.evaluate.packages.evidence import Status
     from gilscope.toolkit.evaluate.wheels.files import Distributable, ExtensionFile
 
 
 class WheelCode(StrEnum):
-    """The code of a finding."""
+    """The code of a finding; `code_of_import` gives those that follow from a package's state."""
 
     # read from the files
     FILE_FOR_ANOTHER_BUILD = "wheel.file-for-another-build"
@@ -58,34 +59,32 @@ class WheelCode(StrEnum):
     TWIN = "missing.twin"
     # found by installing and importing
     NOT_INSTALLED = "import.not-installed"
-    TURNS_GIL_ON = "import.turns-gil-on"
-    LOSES_C_CODE = "import.loses-c-code"
-    CRASHES = "import.crashes"
-    HANGS = "import.hangs"
-    FAILS = "import.cannot-be-imported"
-    UNKNOWN = "import.unknown"
-    INTERPRETER_AT_FAULT = "import.interpreter-at-fault"
     DEPENDENCY = "import.dependency-blocks"
     NOT_RUN = "import.not-run"
     NO_SUBINTERPRETERS = "import.no-subinterpreters"
 
-    @property
-    def is_missing(self) -> bool:
-        """True if it is about something that is not there."""
-        return self.value.startswith("missing.")
+
+def code_of_import(status: Status) -> str:
+    """Return the code of the finding that the project has this state on a build: "import.turns-gil-on"."""
+    return WheelCode.NOT_INSTALLED if status.not_installed else f"import.{status}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelFinding:
     """One thing that was found about a set of wheels."""
 
-    code: WheelCode
+    code: str
     effect: Effect                  # BLOCKS, UNKNOWN, CAUTION or NOTE
     text: str                       # written once, read by people alone
     builds: tuple[str, ...] = ()    # labels; () for all
     wheel: str = ""                 # file name; "" for the set
     files: tuple[str, ...] = ()     # inside the wheel
     package: str = ""               # the dependency that it is about
+
+    @property
+    def is_missing(self) -> bool:
+        """True if it is about something that is not there."""
+        return self.code.startswith("missing.")
 
     @property
     def blocks(self) -> bool:
