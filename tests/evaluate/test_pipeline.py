@@ -629,7 +629,7 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
 
 
 SECTION = """
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Kind
+from gilscope.toolkit.evaluate.facts import Cell, Codes, Effect, Kind
 from gilscope.toolkit.evaluate.section import Section
 from gilscope.toolkit.evaluate.sections import Place
 
@@ -641,7 +641,8 @@ def measure(found, means):
 def facts(found):
     for label, modules in found.sections["pickling"].items():
         yield CODES.fact("pickling.fails", label, f"{modules} module cannot be pickled", subject="app",
-                         action="make app picklable", places=(Place(file="app.py", line=1),))
+                         action="make app picklable", places=(Place(file="app.py", line=1),),
+                         cells=(Cell("pickles", "0 of 1"),))
 
 
 CODES = Codes({
@@ -669,7 +670,9 @@ def test_section_of_another_package_is_in_verdict_screen_plan_and_json(steps, fo
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
     assert "3.14t: make app picklable" in found.next_steps
     assert found.answer.effort.places == (Place(file="app.py", line=1),)
-    shown = terminal.render(document(found), width=100)
+    shown = terminal.render(document(found), width=120)
+    heads, _, row, *_ = shown[shown.index("target"):].splitlines()
+    assert (heads.split()[-1], row.split()[-3:]) == ("pickles", ["0", "of", "1"])
     assert "Pickling\n  3.14t: 1 module cannot be pickled" in shown
     (fact,) = (each for each in plain(found)["facts"] if each["code"] == "pickling.fails")
     assert (fact["target"], fact["effect"], fact["places"]) == ("3.14t", "unknown", ["app.py:1"])

@@ -76,6 +76,14 @@ class Topic(StrEnum):
 Confidence = Literal["high", "medium", "low"]
 
 
+class Cell(NamedTuple):
+    """What a fact says in the table of targets, in the row of its target."""
+
+    column: str                     # its title; a title of its own is one more column
+    value: str
+    notes: tuple[str, ...] = ()     # footnotes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One thing that a probe found about a target."""
@@ -102,6 +110,7 @@ class Fact:
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
     heading: str = ""               # of the screen, under which the text is shown
     value: Comparison | None = None   # the number behind the text
+    cells: tuple[Cell, ...] = ()    # of the table
 
     @property
     def full(self) -> str:

@@ -177,6 +177,11 @@ def with_threads(threads: int) -> str:
     return f" with {threads} threads" if threads else ""
 
 
+def first_of(names: Sequence[str]) -> str:
+    """Return a name for a narrow column, and how many more there are; "none" without any."""
+    return f"{names[0]}{f' +{len(names) - 1}' if len(names) > 1 else ''}" if names else "none"
+
+
 def own_finding(found: Evaluation, label: str) -> tuple[Finding, ...]:
     """Return the project itself as one more package, where it was built."""
     own = found.own.get(label)

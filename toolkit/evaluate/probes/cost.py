@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import (
     TAKES,
     budget_for_cost,
@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.sections import (
     cause_of,
     known,
 )
+from gilscope.toolkit.report.wording import inflation_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_bytes
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import Measure
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -38,6 +40,10 @@ COST_RED = 1.4
 RSS_WARN = 1.2
 LEAST_RSS = 2**24      # bytes more: an empty interpreter takes a quarter more, which is 4 MiB
 BLOCKED_COULD = "; with it forced off, which is not safe, the workload is {}"
+NOT_QUIET = "an interval twice as wide, as the machine is too busy or too small, see below"
+IN_PLACE: dict[Measure, tuple[str, ...]] = {
+    "workload": (), "script": ("CPU time of the script with all of its threads",),
+    "tests": ("CPU time of the tests, their start with it: no --workload was measured",)}
 NO_COST = "what it costs one thread was not measured"
 CODES = Codes({
     "workload.fails-only-here": Kind(Effect.BLOCKS),
@@ -87,6 +93,7 @@ def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[F
     failed = missing.cause is Cause.WORKLOAD_FAILED
     yield fact("workload.failed" if failed else "cost.not-measured", label, NO_COST,
                missing=missing, part="cost of one thread", evidence=missing.reason,
+               cells=(Cell("1 thread", "-", (missing.reason,)),),
                action=_to_measure(found, label, missing), for_all=not failed)
 
 
@@ -132,8 +139,20 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     if code == "cost.uncertain" and may_wait:
         yield fact("cost.machine-busy", FREE_THREADING, text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
-    yield fact("cost.measured", label, times_cpu_time(cost.by, seen, cost.against))
+    yield fact("cost.measured", label, times_cpu_time(cost.by, seen, cost.against),
+               cells=tuple(_cells(cost, seen, sure=sure)))
     yield from _more_memory(label, cost)
+
+
+def _cells(cost: Cost, seen: ValueRange, *, sure: bool) -> Iterator[Cell]:
+    if sure:
+        part = [f"a sample of them: {cost.sample}"] if cost.sample else []
+        yield Cell("1 thread", inflation_text(cost.cpu.inverted()), (*IN_PLACE[cost.by], *part))
+    else:
+        yield Cell("1 thread", f"{seen.lo:.2f}-{seen.hi:.2f}x", (NOT_QUIET,))
+    if of := cost.memory:
+        sign = "+" if of.here >= of.there else "-"
+        yield Cell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", (of.process,))
 
 
 def wide_cost(cost: Cost, seen: ValueRange) -> str:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, Topic, processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.facts import (
+    Cell,
+    Codes,
+    Effect,
+    Fact,
+    Kind,
+    Topic,
+    processes_on,
+    subinterpreters_on,
+)
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.readings import (
     WORTHWHILE_GAIN,
     as_fast_as,
+    first_of,
     is_quiet,
     own_finding,
     unbuilt_texts,
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.verdict import Comparison
 
+LOADABLE = "packages that load all they have in an interpreter with its own GIL"
 MOST_SHARED = 3      # variables that are named
 STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}
 CODES = Codes({
@@ -60,6 +71,8 @@ CODES = Codes({
     "model.shared-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "processes.data-not-looked-at": Kind(Effect.NOT_LOOKED_AT),
     "interpreters.memory-not-known": Kind(Effect.NOTE, heading=Topic.MEMORY),
+    "interpreters.packages-counted": Kind(Effect.NOTE),
+    "processes.memory": Kind(Effect.NOTE),
 })
 fact = CODES.fact
 
@@ -77,13 +90,24 @@ def _inside(found: Evaluation, label: str) -> Iterator[Fact]:
     match found.packages[label]:
         case Missing() as missing:
             yield fact("interpreters.packages-not-looked-at", target, missing.reason, subject="packages",
-                       confidence="low", missing=missing)
+                       confidence="low", missing=missing, cells=(Cell("packages", "-", (missing.reason,)),))
         case report:
+            yield _counted(found, label, report)
             judged = [*_loading(found, label, report)]
             yield from judged
             yield from _running(found, label, stopped=any(each.effect in {Effect.BLOCKS, Effect.UNKNOWN}
                                                           for each in judged),
                                 blocked=any(each.effect is Effect.BLOCKS for each in judged))
+
+
+def _counted(found: Evaluation, label: str, report: BuildReport) -> Fact:
+    total = len(report.findings) + report.others
+    able = sum(each.interpreters is InterpreterStatus.OK for each in report.findings) + report.others
+    lost = [each.name for each in (*report.findings, *own_finding(found, label))
+            if each.interpreters is InterpreterStatus.LOST]
+    return fact("interpreters.packages-counted", subinterpreters_on(label),
+                f"{able} of {counted(total, 'package')}: {LOADABLE}", subject="packages",
+                cells=(Cell("packages", f"{able}/{total}", (LOADABLE,)), Cell("C lost", first_of(lost))))
 
 
 def _loading(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
@@ -151,6 +175,10 @@ def _running(found: Evaluation, label: str, *, stopped: bool, blocked: bool) -> 
 
 def _processes(found: Evaluation, label: str) -> Iterator[Fact]:
     target, measured = processes_on(label), found.rounds.other_model("processes", label).measured
+    match found.trials[label]:
+        case InterpreterTrial(process_memory=float() | int() as memory):
+            yield fact("processes.memory", target, f"each takes {format_bytes(memory)}", subject="memory",
+                       cells=(_growth(memory),))
     gain = _compared(measured, found.machine)
     yield from _gain(target, gain, label)
     slow = gain is not None and gain.hi < WORTHWHILE_GAIN
@@ -274,4 +302,8 @@ def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
             imports = f" with {few(modules)}" if modules else ""
             instead = "" if process is None else f" (a process {format_bytes(process)})"
             yield fact("interpreters.memory", target, f"each takes {format_bytes(memory)}{imports}{instead}",
-                       subject="interpreter")
+                       subject="interpreter", cells=(_growth(memory),))
+
+
+def _growth(memory: float) -> Cell:
+    return Cell("memory", f"+{format_bytes(memory)}")

@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version
-from gilscope.toolkit.evaluate.readings import lost_too_much, own_finding, turns_gil_on
+from gilscope.toolkit.evaluate.readings import first_of, lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Place
+    from gilscope.toolkit.evaluate.sections import Place, TestRun
 
+AT_IMPORT = "off after the imports; whether it is at the end of the project's tests is not known"
 CODES = Codes({
     **{f"package.{status}": Kind(Effect.BLOCKS if status.blocks else Effect.UNKNOWN, step=PlanStep.DEPENDENCIES)
        for status in Status if not status.mends},
@@ -32,6 +33,7 @@ CODES = Codes({
     "extension-files.need-no-gil": Kind(Effect.SUPPORTS),
     "lock.wheels": Kind(Effect.NOTE, heading=Topic.IN_THE_LOCK),
     "package.way-to-gil": Kind(Effect.NOTE, heading=Topic.CULPRITS),
+    "packages.counted": Kind(Effect.NOTE),
     "packages.development": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
     "packages.development-missing": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
     "packages.extras": Kind(Effect.NOTE, heading=Topic.DEVELOPMENT),
@@ -56,7 +58,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     yield fact("packages.not-looked-at", label, f"the packages were not installed and looked at: {missing.reason}",
-               confidence="low", missing=missing)
+               confidence="low", missing=missing, cells=tuple(
+                   Cell(column, "-", (missing.reason,)) for column in ("packages", "C files", "GIL off", "C lost")))
     # The lock alone is worth a line only without a real installation.
     if offered := known(found.offered[label]):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
@@ -80,6 +83,29 @@ def _looked_at(found: Evaluation, label: str, report: BuildReport) -> Iterator[F
     if not (report.unowned or turns_gil_on(found, label)):
         yield _extension_files(found, label, report)
     yield from _culprits(found, label, report)
+    yield _counted(found, label, report)
+
+
+def _counted(found: Evaluation, label: str, report: BuildReport) -> Fact:
+    itself, total = own_finding(found, label), len(report.findings) + report.others
+    installed = total - sum(each.verdict.status.not_installed for each in report.findings)
+    files = [extension for each in (*report.findings, *itself) for extension in each.seen.extensions]
+    fine = sum(extension.gil == "not-used" for extension in files)
+    lost = [each.name for each in (*report.findings, *itself) if each.verdict.status is Status.LOST]
+    return fact("packages.counted", label, f"{installed} of {counted(total, 'package')} installed", cells=(
+        Cell("packages", f"{installed}/{total}"), Cell("C files", f"{fine}/{len(files)}" if files else "none"),
+        _gil_off(known(found.tests[label]), (*itself, *report.findings), report.unowned),
+        Cell("C lost", first_of(lost))))
+
+
+def _gil_off(tests: TestRun | None, findings: Sequence[Finding], unowned: Sequence[str]) -> Cell:
+    culprits = [*(each.name for each in findings if each.verdict.status is Status.GIL), *unowned]
+    if culprits:
+        # They have lines of their own.
+        return Cell("GIL off", f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}")
+    if tests is None or tests.gil_end is None or not (tests.ran or tests.gil_end):
+        return Cell("GIL off", "at import", (AT_IMPORT,))
+    return Cell("GIL off", "no: tests" if tests.gil_end else "yes")
 
 
 def _words(finding: Finding) -> str:
