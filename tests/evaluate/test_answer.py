@@ -7,6 +7,8 @@ import pytest
 
 from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.probes.cost import best_known_cost
+from gilscope.toolkit.evaluate.probes.gain import best_known_gain
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Binding,
     ExtensionSource,
@@ -17,7 +19,6 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 )
 from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.workload.speed import STARVED
-from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain
 from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,

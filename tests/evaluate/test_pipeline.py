@@ -642,7 +642,7 @@ def facts(found):
     for label, modules in found.sections["pickling"].items():
         yield CODES.fact("pickling.fails", label, f"{modules} module cannot be pickled", subject="app",
                          action="make app picklable", places=(Place(file="app.py", line=1),),
-                         cells=(Cell("pickles", "0 of 1"),))
+                         cells=(Cell("pickles", "0 of 1"),), unread="modules in C cannot be pickled")
 
 
 CODES = Codes({
@@ -670,6 +670,7 @@ def test_section_of_another_package_is_in_verdict_screen_plan_and_json(steps, fo
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
     assert "3.14t: make app picklable" in found.next_steps
     assert found.answer.effort.places == (Place(file="app.py", line=1),)
+    assert found.answer.effort.unknown == "modules in C cannot be pickled"
     shown = terminal.render(document(found), width=120)
     heads, _, row, *_ = shown[shown.index("target"):].splitlines()
     assert (heads.split()[-1], row.split()[-3:]) == ("pickles", ["0", "of", "1"])

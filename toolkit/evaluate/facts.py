@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gilscope.toolkit.evaluate.decision import State
+    from gilscope.toolkit.evaluate.decision import Gained, Paid, State
     from gilscope.toolkit.evaluate.sections import Missing, Place, Remedy
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -110,6 +110,9 @@ class Fact:
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
     heading: str = ""               # of the screen, under which the text is shown
     value: Comparison | None = None   # the number behind the text
+    gain: Gained | Missing | None = None   # the best that is known of it
+    cost: Paid | Missing | None = None     # likewise
+    unread: str = ""                # why more of the project's own code may need a change: "races were not looked for"
     cells: tuple[Cell, ...] = ()    # of the table
 
     @property

@@ -1,4 +1,4 @@
-"""Readings of the sections that several probes and views share: the best known cost and gain, the code nobody watched.
+"""Readings of the sections that several probes and views share: numbers in words, the code that nobody watched.
 
 Pure functions over the measurements; the probes turn them into facts.
 """
@@ -7,29 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.decision import Gained, Paid
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
-from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Cause, Cost, Forced, Missing, ValueRange, known
+from gilscope.toolkit.evaluate.sections import Cause, Cost, Forced, Missing, ValueRange, known
 from gilscope.toolkit.report.wording import interval_text, ratio_number
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.decision import How
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
-    from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
+    from gilscope.toolkit.evaluate.sections import MachineFacts, Measure, Races
     from gilscope.toolkit.stats.verdict import Comparison
 
 WORTHWHILE_GAIN = 1.2  # a smaller gain is not worth a migration
 LOST_RED = 1.2         # a larger slowdown means that the lost C code matters
 WIDER = 2.0            # factor on the interval of CPU time on a busy machine, by its logarithm
 TIME_FOR_COST = 120.0  # seconds in which a short workload is measured on two pairs of builds
-NOT_QUIET = "the machine was too busy or too small to judge speed"
 TAKES: dict[Measure, str] = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
 # Without a workload, the reasons why the tests show no cost.
 NOT_BY_TESTS = {Cause.TESTS_TOO_SHORT, Cause.TESTS_TOO_LONG, Cause.TESTS_NOT_TIMED}
@@ -69,79 +66,6 @@ def lost_too_much(found: Evaluation, label: str) -> str:
 def budget_for_cost(seconds: float) -> str:
     """Return a budget in which an evaluation that took `seconds` can measure the cost, in the form of --budget."""
     return f"{-int(-(seconds + TIME_FOR_COST) // 60)}m"
-
-
-def best_known_cost(found: Evaluation, label: str) -> Paid | Missing:
-    """Return the cost for one thread and one process, with the GIL forced off if something turned it on."""
-    speed = found.speed[label]
-    cost, forced, sure = speed.cost, False, is_quiet(found.machine)
-    match speed.cost, speed.forced:
-        case Missing(), Forced(cost=Cost() as instead, machine=where) if is_quiet(where):
-            cost, forced, sure = instead, True, True
-    if isinstance(cost, Missing):
-        return cost
-    factor = cpu_time_factor(cost, sure=sure)
-    return Paid(times=factor.value, lo=factor.lo, hi=factor.hi, against=cost.against, by=cost.by, busy=not sure,
-                memory=cost.memory, forced=forced, of=_variant(cost) if label in found.own else "")
-
-
-def _variant(cost: Cost) -> str:
-    """Return which of the project's own extension modules the measured processes had loaded; "" if not known."""
-    if cost.compiled is None or cost.compiled_there is None:
-        return ""
-    here, there = (_named_modules(names) for names in (cost.compiled, cost.compiled_there))
-    if here == there:
-        return (f"with its compiled {few(here)}" if here
-                else "of its Python code alone: it loaded none of its extension modules")
-    return f"with {_compiled(here)} here and {_compiled(there)} on {cost.against}"
-
-
-def _compiled(names: Sequence[str]) -> str:
-    return f"its compiled {few(names)}" if names else "its Python code alone"
-
-
-def _named_modules(names: Sequence[str]) -> list[str]:
-    """Return extension modules that somebody named; mypyc's shared one is generated."""
-    return [name for name in names if not name.endswith("__mypyc")]
-
-
-def best_known_gain(found: Evaluation, label: str) -> Gained | Missing:
-    """Return the best that is known of a build's gain: with the GIL forced off, measured, or a bound."""
-    speed = found.speed[label]
-    gain = speed.gain
-    if speed.differs:
-        return Missing(reason=NOT_THE_SAME)
-    match speed.forced:
-        case Forced(machine=where, measured=measured, against=against) if is_quiet(where) and (best := _best(measured)):
-            return _compared("forced off", *best, known(gain), against)
-    if isinstance(gain, Missing):
-        return gain
-    if not is_quiet(found.machine):
-        return gain.lacking or Missing(reason=NOT_QUIET)
-    if best := _best(gain.measured):
-        return _compared("measured", *best, gain, gain.against)
-    return _bound(gain)
-
-
-def _bound(gain: Gain) -> Gained | Missing:
-    """Return the most that the waits for the GIL allow, as the gain was not measured."""
-    if gain.ceiling is not None:
-        return Gained(how="at most", ratio=gain.ceiling, lo=None, hi=None, threads=0, against=gain.against,
-                      today=gain.threads, busiest=gain.busiest)
-    return gain.measured if isinstance(gain.measured, Missing) else Missing(reason="too few rounds were measured")
-
-
-def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
-    """Return the fastest number of threads with a conclusive comparison."""
-    sure = {threads: each for threads, each in (known(measured) or {}).items()
-            if each.judgeable}
-    return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
-
-
-def _compared(how: How, threads: int, best: Comparison, gain: Gain | None, against: str) -> Gained:
-    today, busiest = (gain.threads, gain.busiest) if gain else (None, None)
-    return Gained(how=how, ratio=best.ratio, lo=best.lo, hi=best.hi, threads=threads, against=against, today=today,
-                  busiest=busiest)
 
 
 def forced_speed(forced: Forced | Missing | None) -> str:

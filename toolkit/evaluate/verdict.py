@@ -1,6 +1,6 @@
 """The verdict, the answer, the plan and the next steps of an evaluation: views over its facts.
 
-No rule here parses a text.  The verdict on a target follows from the most severe effect among its facts (`WORDS`):
+No rule here parses a text, or reads a section.  The verdict on a target follows from the most severe effect among its facts (`WORDS`):
 blockers first, then unknowns, then the gain, then costs.  READY requires evidence for every part: a probe without an
 answer yields a fact with an unknown effect.
 """
@@ -21,9 +21,9 @@ from gilscope.toolkit.evaluate.facts import (
     subinterpreters_on,
 )
 from gilscope.toolkit.evaluate.probes import SECTIONS
-from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
+from gilscope.toolkit.evaluate.readings import as_fast_as, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
-from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, Remedy, in_order, known
+from gilscope.toolkit.evaluate.sections import UNASKED, Cause, Missing, Remedy, in_order, known
 from gilscope.toolkit.own_files import is_test
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, few
@@ -56,6 +56,7 @@ WORST: tuple[State, ...] = ("open", "not known", "done", "not needed")
 LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
 # The answer is about the build whose decision comes first in this order.
 ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.NOT_YET, Decision.UNKNOWN)
+WITHOUT_RACES = {"races.not-looked-at", "races.part-not-looked-at"}   # codes of facts
 MOST_SAID = 4    # facts in the line of a step
 COULD_NOT = 3    # the exit code if something could not be finished
 
@@ -139,7 +140,8 @@ def answer(found: Evaluation) -> Answer | None:
                  key=lambda label: (ORDER.index(decide(found, label)), _in_the_way(found, label)))
     decision, facts = decide(found, target), about(found.facts, target)
     blockers = tuple(_blockers(facts)) if _word(found, target) is Verdict.BLOCKED else ()
-    gain, cost = best_known_gain(found, target), best_known_cost(found, target)
+    gain = next((fact.gain for fact in facts if fact.gain is not None), UNASKED)
+    cost = next((fact.cost for fact in facts if fact.cost is not None), UNASKED)
     return Answer(
         decision=decision, target=target, gain=gain, cost=cost, blockers=blockers,
         because=_because(found, decision, target, facts, blockers, gain), effort=_effort(found, facts),
@@ -185,36 +187,18 @@ def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
     beside = tuple(place for place in places if _is_beside(place.file, found.project.measuring))
     inside = tuple(place for place in places if place not in beside)
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
-    not_looked_for, extensions = _not_looked_for(found), found.extensions
-    unread = [each.file for each in extensions.sources if any(remark.concern == "not read" for remark in each.remarks)]
-    more = extensions.left_out
-    reasons = [not_looked_for, next((fact.text for fact in facts if fact.code == "races.not-reached"), ""),
-               f"not read, so not known: {few(unread)}" if unread else "",
-               f"{counted(more, 'more source')} not read, as there are too many" if more else "",
-               f"sources were not read: {extensions.cut.reason}" if extensions.cut else ""]
+    unread = dict.fromkeys(fact.unread for fact in facts if fact.unread)
+    read = (any(fact.code == "extensions.read" for fact in facts)
+            or not any(fact.unread and fact.code in WITHOUT_RACES for fact in facts))
     return Effort(
         files=tuple(dict.fromkeys(place.file for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
-        read=not not_looked_for or bool(found.extensions.sources),
-        unknown="; ".join(filter(None, reasons)))
+        read=read, unknown="; ".join(unread))
 
 
 def _is_beside(file: str, measuring: str) -> bool:
     """Return True if a file belongs to the tests, or was written to measure the project."""
     return file == measuring or is_test(file)
-
-
-def _not_looked_for(found: Evaluation) -> str:
-    """Return a sentence on why no race check was made, or ""."""
-    match found.races:
-        case Missing(reason=reason):
-            return f"races were not looked for: {reason}"
-        case races if races.looks or not races.lacking:
-            return ""
-        case races:
-            (_, first), *_ = races.lacking
-            late = first.cause is NO_TIME.cause
-            return f"races were not looked for: {NO_TIME.reason if late else first.reason}"
 
 
 def _because(

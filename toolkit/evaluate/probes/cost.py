@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.decision import Paid
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import (
     TAKES,
@@ -18,6 +19,7 @@ from gilscope.toolkit.evaluate.sections import (
     NOT_THE_SAME,
     Cause,
     Cost,
+    Forced,
     Missing,
     Remedy,
     ValueRange,
@@ -26,10 +28,10 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.report.wording import inflation_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import few, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Measure
@@ -93,7 +95,7 @@ def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[F
     failed = missing.cause is Cause.WORKLOAD_FAILED
     yield fact("workload.failed" if failed else "cost.not-measured", label, NO_COST,
                missing=missing, part="cost of one thread", evidence=missing.reason,
-               cells=(Cell("1 thread", "-", (missing.reason,)),),
+               cost=best_known_cost(found, label), cells=(Cell("1 thread", "-", (missing.reason,)),),
                action=_to_measure(found, label, missing), for_all=not failed)
 
 
@@ -140,7 +142,7 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
         yield fact("cost.machine-busy", FREE_THREADING, text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
     yield fact("cost.measured", label, times_cpu_time(cost.by, seen, cost.against),
-               cells=tuple(_cells(cost, seen, sure=sure)))
+               cost=best_known_cost(found, label), cells=tuple(_cells(cost, seen, sure=sure)))
     yield from _more_memory(label, cost)
 
 
@@ -167,3 +169,37 @@ def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:
     yield fact("cost.memory", label,
                f"{(of.here / of.there - 1) * 100:.0f} % more memory than on {cost.against}: "
                f"{format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}", subject="memory")
+
+
+def best_known_cost(found: Evaluation, label: str) -> Paid | Missing:
+    """Return the cost for one thread and one process, with the GIL forced off if something turned it on."""
+    speed = found.speed[label]
+    cost, forced, sure = speed.cost, False, is_quiet(found.machine)
+    match speed.cost, speed.forced:
+        case Missing(), Forced(cost=Cost() as instead, machine=where) if is_quiet(where):
+            cost, forced, sure = instead, True, True
+    if isinstance(cost, Missing):
+        return cost
+    factor = cpu_time_factor(cost, sure=sure)
+    return Paid(times=factor.value, lo=factor.lo, hi=factor.hi, against=cost.against, by=cost.by, busy=not sure,
+                memory=cost.memory, forced=forced, of=_variant(cost) if label in found.own else "")
+
+
+def _variant(cost: Cost) -> str:
+    """Return which of the project's own extension modules the measured processes had loaded; "" if not known."""
+    if cost.compiled is None or cost.compiled_there is None:
+        return ""
+    here, there = (_named_modules(names) for names in (cost.compiled, cost.compiled_there))
+    if here == there:
+        return (f"with its compiled {few(here)}" if here
+                else "of its Python code alone: it loaded none of its extension modules")
+    return f"with {_compiled(here)} here and {_compiled(there)} on {cost.against}"
+
+
+def _compiled(names: Sequence[str]) -> str:
+    return f"its compiled {few(names)}" if names else "its Python code alone"
+
+
+def _named_modules(names: Sequence[str]) -> list[str]:
+    """Return extension modules that somebody named; mypyc's shared one is generated."""
+    return [name for name in names if not name.endswith("__mypyc")]

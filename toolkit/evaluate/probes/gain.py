@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.decision import Gained
 from gilscope.toolkit.evaluate.facts import Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, with_threads
-from gilscope.toolkit.evaluate.sections import Missing, Remedy, known, reason_of
+from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Forced, Missing, Remedy, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from gilscope.toolkit.evaluate.decision import How
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Cost, Gain
+    from gilscope.toolkit.stats.verdict import Comparison
 
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
 WAITS_NEVER = 0.01     # the same on a machine that is too busy to compare speeds
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
 UNEVEN = 1.6           # times an even share of the CPU time, from which on it is worth a word
+NOT_QUIET = "the machine was too busy or too small to judge speed"
 NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
 CODES = Codes({
     "gain.none": Kind(Effect.NO_GAIN),
@@ -40,7 +44,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         match found.speed[label].gain:
             case Missing() as missing:
                 remedy = None if found.request.workload else Remedy.WORKLOAD
-                yield fact("gain.not-looked-at", label, missing.reason, missing=missing, remedy=remedy)
+                yield fact("gain.not-looked-at", label, missing.reason, missing=missing, remedy=remedy,
+                           gain=best_known_gain(found, label))
             case gain:
                 yield from _looked_at(found, label, gain)
 
@@ -60,7 +65,7 @@ def _looked_at(found: Evaluation, label: str, gain: Gain) -> Iterator[Fact]:
         if each.verdict() == SpeedVerdict.FASTER:
             yield fact("gain.measured", label, as_fast_as(each, gain.against, threads))
     parts = [*_parts(gain, sure=sure), *(_import_parts(found.speed[label].cost) if sure else ())]
-    yield fact("gain.details", label, "; ".join(parts),
+    yield fact("gain.details", label, "; ".join(parts), gain=best_known_gain(found, label),
                remedy=Remedy.QUIET if machine and machine.may_get_quiet else None)
 
 
@@ -122,3 +127,42 @@ def _waits(gain: Gain) -> Iterator[str]:
     yield share
     if gain.ceiling is not None:
         yield f"so at most {ratio_number(gain.ceiling)}x"
+
+
+def best_known_gain(found: Evaluation, label: str) -> Gained | Missing:
+    """Return the best that is known of a build's gain: with the GIL forced off, measured, or a bound."""
+    speed = found.speed[label]
+    gain = speed.gain
+    if speed.differs:
+        return Missing(reason=NOT_THE_SAME)
+    match speed.forced:
+        case Forced(machine=where, measured=measured, against=against) if is_quiet(where) and (best := _best(measured)):
+            return _compared("forced off", *best, known(gain), against)
+    if isinstance(gain, Missing):
+        return gain
+    if not is_quiet(found.machine):
+        return gain.lacking or Missing(reason=NOT_QUIET)
+    if best := _best(gain.measured):
+        return _compared("measured", *best, gain, gain.against)
+    return _bound(gain)
+
+
+def _bound(gain: Gain) -> Gained | Missing:
+    """Return the most that the waits for the GIL allow, as the gain was not measured."""
+    if gain.ceiling is not None:
+        return Gained(how="at most", ratio=gain.ceiling, lo=None, hi=None, threads=0, against=gain.against,
+                      today=gain.threads, busiest=gain.busiest)
+    return gain.measured if isinstance(gain.measured, Missing) else Missing(reason="too few rounds were measured")
+
+
+def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
+    """Return the fastest number of threads with a conclusive comparison."""
+    sure = {threads: each for threads, each in (known(measured) or {}).items()
+            if each.judgeable}
+    return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
+
+
+def _compared(how: How, threads: int, best: Comparison, gain: Gain | None, against: str) -> Gained:
+    today, busiest = (gain.threads, gain.busiest) if gain else (None, None)
+    return Gained(how=how, ratio=best.ratio, lo=best.lo, hi=best.hi, threads=threads, against=against, today=today,
+                  busiest=busiest)

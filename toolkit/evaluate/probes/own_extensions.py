@@ -63,6 +63,8 @@ CODES = Codes({
     "extensions.named": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
     "extensions.none": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not needed"),
     "extensions.not-looked-at": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="not known"),
+    "extensions.read": Kind(Effect.NOTE),
+    "extensions.reading-cut": Kind(Effect.NOTE),
     "extensions.ready": Kind(Effect.NOTE, step=PlanStep.EXTENSIONS, state="done"),
     "extensions.result": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
     "extensions.unsure": Kind(Effect.NOTE, heading=Topic.EXTENSIONS),
@@ -323,11 +325,24 @@ def _sources(found: Evaluation) -> Iterator[Fact]:
     worst = sorted(told, key=lambda each: (each.vendored, -len(each.remarks), each.file))
     for each in worst[:MOST_SOURCES]:
         yield fact("extension.source", FREE_THREADING, _source(each))
+    if own.sources:
+        yield fact("extensions.read", FREE_THREADING, f"{counted(len(own.sources), 'source')} read",
+                   unread="; ".join(_not_read(own)))
+    if own.cut:
+        yield fact("extensions.reading-cut", FREE_THREADING, own.cut.reason,
+                   unread=f"sources were not read: {own.cut.reason}")
     if places_of(own) or len(worst) > MOST_SOURCES:
         more = f"{len(worst) - MOST_SOURCES} more sources; " if len(worst) > MOST_SOURCES else ""
         yield fact("extensions.more", FREE_THREADING,
                    f"{more}--explain {PlanStep.EXTENSIONS.key} lists every place, with what "
                    "stands in for it")
+
+
+def _not_read(own: OwnExtensions) -> Iterator[str]:
+    if unread := [each.file for each in own.sources if any(remark.concern == "not read" for remark in each.remarks)]:
+        yield f"not read, so not known: {few(unread)}"
+    if own.left_out:
+        yield f"{counted(own.left_out, 'more source')} not read, as there are too many"
 
 
 def _source(source: ExtensionSource) -> str:

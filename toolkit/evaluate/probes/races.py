@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.readings import unreached_texts
-from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, cause_of
 from gilscope.toolkit.own_files import is_test
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WORKLOADS = {"workload", "script"}
 NOT_SEEN = "no Python code of the project's own was seen running in two threads"
 NOT_TOGETHER = f"{NOT_SEEN}; name a --workload, or --threads 4 for its tests"
+NOT_LOOKED_FOR = "races were not looked for: {}"
 C_CODE = "; C code is not watched"
 CODES = Codes({
     "race.confirmed": Kind(Effect.BLOCKS, step=PlanStep.RACES, state="open", heading=Topic.RACES),
@@ -41,7 +42,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield the races that were found, and where none could be looked for."""
     match found.races:
         case Missing() as missing:
-            yield fact("races.not-looked-at", FREE_THREADING, missing.reason, missing=missing)
+            yield fact("races.not-looked-at", FREE_THREADING, missing.reason, missing=missing,
+                       unread=NOT_LOOKED_FOR.format(missing.reason))
         case races:
             yield from map(_race, races.found)
             yield from _lacking(found, races)
@@ -73,9 +75,10 @@ def _race(race: RaceFact) -> Fact:
 
 def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
     """Yield the parts that the race checker could not check."""
-    for of, missing in races.lacking:
+    for number, (of, missing) in enumerate(races.lacking):
+        why = NO_TIME.reason if missing.cause is Cause.TIME else missing.reason
         yield fact("races.part-not-looked-at", FREE_THREADING, missing.reason, subject=f"races in the {of}",
-                   missing=missing)
+                   missing=missing, unread="" if races.looks or number else NOT_LOOKED_FOR.format(why))
         for label in found.labels if of in WORKLOADS else ():
             # A workload that does not run at all is reported as an unknown cost.
             if cause_of(found.speed[label].cost) is not Cause.WORKLOAD_FAILED:
@@ -114,7 +117,7 @@ def _together(races: Races, *, extensions: bool) -> Iterator[Fact]:
         yield fact("races.not-together", FREE_THREADING, f"{_not_together(races)}{C_CODE * extensions}",
                    subject="threads")
     for text in unreached_texts(races):
-        yield fact("races.not-reached", FREE_THREADING, text)
+        yield fact("races.not-reached", FREE_THREADING, text, unread=text)
 
 
 def _not_together(races: Races) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.evaluate.decision import Gained
 from gilscope.toolkit.evaluate.facts import processes_on, subinterpreters_on
-from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
 from gilscope.toolkit.units import counted
@@ -47,12 +46,12 @@ def _panel(title: str, bars: Sequence[Bar]) -> CategoryPanel:
 
 def _gains(found: Evaluation) -> Iterator[Bar]:
     """Yield the gain from threads on each build, without bounds, which have no interval."""
-    for label in found.labels:
-        match best_known_gain(found, label):
+    for fact in found.facts:
+        match fact.gain:
             case Gained(lo=float(lo), hi=float(hi)) as gain:
                 with_threads = f", {counted(gain.threads, 'thread')}" if gain.threads else ""
                 how = "" if gain.how == "measured" else f" ({gain.how})"
-                yield Bar(f"{label}{with_threads}{how}", gain.ratio, lo, hi)
+                yield Bar(f"{fact.target}{with_threads}{how}", gain.ratio, lo, hi)
 
 
 def _models(found: Evaluation) -> Iterator[Bar]:
@@ -65,10 +64,10 @@ def _models(found: Evaluation) -> Iterator[Bar]:
 
 
 def _costs(found: Evaluation) -> Iterator[Bar]:
-    for target in found.labels:
-        if (cost := known(best_known_cost(found, target))) is None:
+    for fact in found.facts:
+        if fact.cost is None or (cost := known(fact.cost)) is None:
             continue
-        label = f"{target}{', the GIL forced off' * cost.forced}"
+        label = f"{fact.target}{', the GIL forced off' * cost.forced}"
         yield Bar(f"{label}, CPU", cost.times, cost.lo, cost.hi)
         if cost.memory is not None:
             share = cost.memory.here / cost.memory.there
