@@ -137,15 +137,7 @@ def test_sessions_are_no_noise():
 
 
 def test_run_with_one_session_is_compared_as_ever():
-    ratios = Ratios(Index(make(1)))
-    assert ratios.by_session(cell(), cell("threads", 2)) == {}
     assert speedup(make(1)).sessions == 1
-
-
-def test_ratio_of_each_session():
-    found = Ratios(Index(make(3, SHIFT))).by_session(cell(), cell("subinterpreters", 2))
-    assert [*found] == [1, 2, 3]
-    assert [each.ratio for each in found.values()] == [pytest.approx(1.8 / each, rel=0.01) for each in SHIFT]
 
 
 @pytest.mark.parametrize(("sessions", "rounds", "found"), [
@@ -164,18 +156,6 @@ def test_set_of_the_fastest_keeps_a_cell_of_two_sessions():
     arms = [cell(), *(cell(runner, 2) for runner in MODELS)]
     assert GONE not in Ratios(Index(make(3))).best(arms)
     assert GONE in Ratios(Index(without_rounds(make(3), GONE, 8))).best(arms)
-
-
-def test_verdict_within_a_session_has_the_floor_of_its_own_cells_measured_twice():
-    run = make(3)
-    apart = dataclasses.replace(run, measurements=tuple(
-        dataclasses.replace(each, observations=tuple(
-            dataclasses.replace(one, wall=tuple(1.2 * value for value in one.wall)) if one.session == 2 else one
-            for one in each.observations)) if each.cell.twin else each for each in run.measurements))
-    floors = {session: found.floor for session, found in
-              Ratios(Index(apart)).by_session(cell(), cell("threads", 2)).items()}
-    assert floors[2] > 0.19
-    assert max(floors[1], floors[3]) < 0.05
 
 
 @pytest.mark.parametrize(("sessions", "about"), [
@@ -328,7 +308,6 @@ def test_json_of_sessions_fits_its_schema(sessions):
     values = json.loads(json_.render(run_values(make(sessions))))
     schema = json.loads((Path(report.__file__).parent / "schemas" / "run.json").read_text())
     jsonschema.validate(values, closed(schema), cls=jsonschema.Draft202012Validator)
-    assert sum("speedup_by_session" in each for each in values["cells"]) == (12 if sessions > 1 else 0)
     assert [each["rounds"] for each in values["sessions"]] == {1: [12], 2: [6, 6], 3: [4, 4, 4]}[sessions]
 
 

@@ -12,11 +12,6 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
-from gilscope.toolkit.scale.api import CallableOutcome, CallableScaling
-from gilscope.toolkit.scale.blamed_object import BlamedObject
-from gilscope.toolkit.scale.repair_trials import RepairOutcome, RepairTrial
-from gilscope.toolkit.scale.scaling_values import BuildScaling
-from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.charts.cells import glance
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -25,12 +20,9 @@ from gilscope.toolkit.site.pages.compare import compare_values, compared_builds
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.run import run_title
-from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
-from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_run
-from tests.scale.answers import make_answer, slower_investigation
 from tests.site.made import KINDS, Tags, rendered
 from tests.site.test_run_page import ATTACKS, attacked
 
@@ -55,25 +47,13 @@ def all_pages(text):
         f"Results{text}", text, of=text, links=[{"address": "index.html", "title": "Home", "here": True}])
     series, group, files = follow(runs), next(iter(workload_pages(runs))), {text: "x.json"}
     fleets = [{"label": text, "page": "fleet-x.html"}]
-    found = slower_investigation(objects=(BlamedObject(name=text, kind="global", type=text, places=(
-        CodePlace(file=text, line=7, function=text),)),), trial=RepairTrial(
-            outcome=RepairOutcome.UNCOPIED, detail=text))
-    callables = (
-        CallableScaling(name=text, call=text, place=text, outcome=CallableOutcome.SLOWER, found=found),
-        CallableScaling(name=text, call=text, place=text, outcome=CallableOutcome.FAILED, problem=text))
-    builds = (BuildScaling(label=text, version=text, callables=callables),
-              BuildScaling(label=text, version=text, problem=text))
-    answers = [PublicAnswer(id=name, host=text, answer=make_answer(*builds, subject=subject, command=text))
-               for name, subject in (("x", f"{text}:"), ("y", text))]
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
         "home.html": home_values(runs, KINDS, 1) | {
             "experiments": [entry], "citation": text,
             "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets,
-            "answers": shown([entry_of(each) for each in answers])} | around,
-        "scale.html": scale_values(answers) | around,
-        "scale-answer.html": answer_page(answers[0]) | around,
+            "answers": shown([{"title": text, "link": "x.html", "short": text}])} | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
         "compare.html": compare_values([(each, compared_builds(ratios)) for each, ratios in pairs]) | around,
@@ -108,38 +88,6 @@ def beside(values):
     """Return the values of the first page with those around them."""
     return values | {"experiments": [], "citation": "", "badge": None, "fleets": [], "answers": [],
                      } | page_values("t", "d")
-
-
-def changed(loaded, change):
-    """Return a run with `change` applied to the result of every cell."""
-    return dataclasses.replace(loaded, tables=tuple(dataclasses.replace(table, rows=tuple(
-        dataclasses.replace(row, results=tuple(map(change, row.results))) for row in table.rows))
-        for table in loaded.tables))
-
-
-def test_every_common_page_with_ratios_says_how_early_stopping_biases_them(runs):
-    early = dataclasses.replace(runs[0], stopping="cells with a clear answer got fewer rounds; see `gilscope report`")
-    said = "run1: cells with a clear answer got fewer rounds; see gilscope report"
-    both = [early, runs[1]]
-    series, group = follow(both), next(iter(workload_pages(both)))
-    around = page_values("t", "d")
-    pages = {
-        "home.html": beside(home_values(both, KINDS, series=series)) | {
-            "experiments": [{"title": "t", "link": "x.html", "finding": "see `gilscope experiment`"}]},
-        "history.html": history_values(both, series) | around,
-        "history-workload.html": workload_values(group, both, series, {}) | around,
-    }
-    for name, values in pages.items():
-        page = Tags(rendered(name, values))
-        assert said in page.text, name
-        assert "`gilscope" not in page.text, name      # commands are marked as code
-        assert page.named("code"), name
-
-
-def turned(result):
-    """Return a result with the speed-up inverted if it is of subinterpreters on 3.14."""
-    of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
-    return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
 
 
 def test_warnings_say_of_which_run(runs):
@@ -204,20 +152,6 @@ def test_run_is_titled_by_what_it_measured(runs, names, title):
     cell = runs[0].tables[0].rows[0].results[0].cell
     run = dataclasses.replace(runs[0].run, cells=tuple(dataclasses.replace(cell, workload=each) for each in names))
     assert run_title(run) == title
-
-
-def test_first_page_names_the_ratios_whose_verdicts_differ_between_runs(runs):
-    first, second = runs
-    agreeing, differing = (home_values(each, KINDS, 0, follow(each))["hosts"][0]
-                           for each in (runs, [first, changed(second, turned)]))
-    shared = sum(len(each.results) > 1 for each in follow(runs))
-    assert agreeing["repeated"] == differing["repeated"] == shared > 10
-    assert "primes: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in (
-        {*differing["differing"]} - {*agreeing["differing"]})
-    values = home_values([first, changed(second, turned)], KINDS, 0, follow([first, changed(second, turned)]))
-    text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
-    assert re.search(rf"Several runs measured {shared} of the ratios, \d+ of them with different verdicts:", text)
-    assert "slower in run2; faster in run1" in text
 
 
 def test_first_page_names_every_model_to_use(runs):

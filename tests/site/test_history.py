@@ -10,7 +10,7 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, follow, history_values, workload_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
-from tests.fakes import in_sessions, make_run
+from tests.fakes import make_run
 from tests.site.made import Tags, rendered
 
 pytestmark = pytest.mark.newest
@@ -79,27 +79,6 @@ def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates
     assert there["dates"] == []
 
 
-def test_ratios_of_a_run_are_followed_over_its_sessions():
-    run = in_sessions(make_run(rounds=9), (0, 3, 6), (1.0, 1.0, 0.5))
-    drifting = dataclasses.replace(known(1), run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
-    several = [drifting, known(2)]
-    series = follow(several)
-    group = next(each.group for each in series if each.group[0] == "primes")
-    values = workload_values(group, several, series, {})
-    (here,) = values["hosts"]
-    assert [each["title"] for each in here["sessions"]] == [
-        f"{build}: ratio over the sessions of example" for build in ("3.13", "3.14", "3.14t")]
-    chart = here["sessions"][0]
-    assert [word["text"] for word in chart["words"]] == ["11-21 12:00", "11-21 14:00", "11-21 16:00"]
-    (line,) = [each for each in chart["lines"] if each["name"] == "threads, N = 8, on 3.13"]
-    first, second, third = (point["y"] for point in line["points"])
-    assert abs(first - second) < 10 < second - third   # pixels: twice as fast is up there
-    assert "2026-11-21 16:00: 1.99x [1.97, 2.02]" in " ".join(point["says"] for point in line["points"])
-    page = Tags(rendered("history-workload.html", values | page_values("t", "d")))
-    assert "Drift between sessions" in page.text
-    assert workload_values(group, [known(2)], follow([known(2)]), {})["hosts"][0]["sessions"] == []
-
-
 @pytest.mark.parametrize("order", [list, reversed])
 def test_pictures_show_each_model_with_its_most_workers(runs, order):
     series = [each for each in follow(runs) if each.model == "subinterpreters" and each.group[0] == "primes"]
@@ -133,31 +112,16 @@ def test_runs_of_one_day_are_told_by_their_times_and_stand_in_the_order_of_the_p
     assert [row["label"] for row in values["rows"][:3]] == ["run1", "run2", "run3"]
 
 
-def test_commits_of_a_build_are_an_axis_if_they_are_known():
-    def of_commit(loaded, commit):
-        builds = [dataclasses.replace(each, revision=commit if each.label == "3.14t" else "sha256:12ab")
-                  for each in loaded.run.builds]
-        return dataclasses.replace(loaded, run=dataclasses.replace(loaded.run, builds=tuple(builds)))
-
-    several = [of_commit(known(i), commit) for i, commit in enumerate(("aaaaaaaaaaaa1", "bbbbbbbbbbbb2",
-                                                                         "bbbbbbbbbbbb2"), 1)]
+def test_commit_of_a_build_is_told_if_it_is_known():
+    run = known(1)
+    builds = [dataclasses.replace(each, revision="aaaaaaaaaaaa1" if each.label == "3.14t" else "sha256:12ab")
+              for each in run.run.builds]
+    several = [dataclasses.replace(run, run=dataclasses.replace(run.run, builds=tuple(builds)))]
     series = follow(several)
-    group = next(each.group for each in series if each.group[0] == "primes")
-    values = workload_values(group, several, series, {})
-    charts = [each for each in values["hosts"][0]["dates"] if "commits" in each["title"]]
-    assert [each["title"] for each in charts] == ["3.14t: ratio over commits of CPython"]
-    assert [word["text"] for word in charts[0]["words"]] == ["aaaaaaaaaa", "bbbbbbbbbb"]
-    assert all(len(line["points"]) == 2 for line in charts[0]["lines"]), "the newest run of each commit"
-    assert "run3" in charts[0]["lines"][0]["points"][1]["says"]
+    values = workload_values(series[0].group, several, series, {})
     assert {row["commit"] for row in values["rows"] if row["build"] == "3.14"} == {""}
     page = Tags(rendered("history-workload.html", values | page_values("t", "d"))).text
     assert ", commit aaaaaaaaaa" in page
-    assert "are not known" not in page
-    unknown = workload_values(group, [known(1)], follow([known(1)]), {})
-    assert "commits of these builds are not known" in rendered("history-workload.html", unknown | page_values("t", "d"))
-    same = [of_commit(each, "aaaaaaaaaaaa1") for each in several]
-    values = workload_values(group, same, follow(same), {})
-    assert not [each for each in values["hosts"][0]["dates"] if "commits" in each["title"]]
 
 
 def test_marks_that_do_not_differ_from_1_are_hollow_in_every_picture(runs):

@@ -1,4 +1,4 @@
-"""Saved answers of `race`, `gil`, `doctor` and `evaluate` on a site: each document that they write has a page."""
+"""Saved answers of `race`, `gil`, `scale`, `doctor` and `evaluate` on a site: each has a page."""
 
 import json
 
@@ -47,9 +47,9 @@ def test_home_links_each_answer_once(site):
     assert broken_links(site) == []
     links = pages_of(site)["index.html"].links()
     for page in ("answer-gil-spin.py.html", "answer-doctor-lxml.html", "answer-evaluate-myapp.html",
-                 "answer-1-data-race-and-1-atomicity-violation-in-main.py.html", "scale-app-work.html"):
+                 "answer-1-data-race-and-1-atomicity-violation-in-main.py.html", "answer-app-work.html"):
         assert links.count(page) == 1, page
-    assert len(list(site.glob("answer-*.html"))) == 4
+    assert len(list(site.glob("answer-*.html"))) == 5
 
 
 @pytest.mark.parametrize(("page", "said"), [

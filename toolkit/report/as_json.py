@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.metrics import MEMORY
-from gilscope.toolkit.report.cautions import cautions, stopping_text
+from gilscope.toolkit.report.cautions import ratio_cautions
 from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
     from gilscope.toolkit.store import RunListing
 
-RUN = "gilscope/run/2"
+RUN = "gilscope/run/3"
 COMPARE = "gilscope/compare/3"
 RUNS = "gilscope/runs/1"
 _BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
@@ -54,7 +54,7 @@ def run_values(run: Run) -> dict[str, Any]:
     """Return the report of a run."""
     tables, index = build_tables(run), Index(run)
     values: dict[str, Any] = finite({
-        **head(RUN, run), "notes": [*cautions(run), *filter(None, [stopping_text(run)])],
+        **head(RUN, run), "notes": [*ratio_cautions(run)],
         "looks": run.looks, "margin": MARGIN, "scope": scope_text(run) or None,
         "sessions": [{"started": session.started, "first_round": session.first_round, "rounds": rounds}
                      for session, rounds in zip(run.sessions, session_rounds(run), strict=False)],
@@ -173,17 +173,11 @@ def cell_values(cell: Cell) -> dict[str, Any]:
 def _result(result: CellResult, index: Index) -> dict[str, Any]:
     return {
         **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
-        "speedup": comparison(result.speedup), **_by_session(result), "efficiency": result.efficiency,
+        "speedup": comparison(result.speedup), "efficiency": result.efficiency,
         # A ratio > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": result.cpu_inflation,
         "memory": _memory(result.memory), **_metrics(result), "slowest_process": result.slowest,
     }
-
-
-def _by_session(result: CellResult) -> dict[str, Any]:
-    """Return the speed-up in each session, nothing if the run has one."""
-    found = [{"session": session, "ratio": comparison(each)} for session, each in result.by_session.items()]
-    return {"speedup_by_session": found} if found else {}
 
 
 def measured(index: Index, cell: Cell) -> dict[str, Any]:

@@ -20,6 +20,11 @@ def cautions(run: Run) -> tuple[str, ...]:
     return (*_copies(run), *cautions_of_builds(run))
 
 
+def ratio_cautions(run: Run) -> tuple[str, ...]:
+    """Return the same, and how early stopping biases the ratios of the run."""
+    return (*cautions(run), *filter(None, [stopping_text(run)]))
+
+
 def _copies(run: Run) -> Iterator[str]:
     """Yield that rounds were copied within the run."""
     if copies := copied_processes(run):

@@ -11,7 +11,7 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.site.sources import DEEPEST, default_names, named_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 SUFFIX = ".json"
@@ -45,22 +45,19 @@ def find_answers(names: Sequence[str]) -> list[AnswerSource]:
 
 
 def read_answers[Answer](
-    sources: Iterable[AnswerSource], kinds: Collection[str], read: Callable[[AnswerSource], tuple[Answer, str]],
-    problems: list[str], say: Callable[[str], None],
+    sources: Iterable[AnswerSource], read: Callable[[AnswerSource], tuple[Answer, str]], problems: list[str],
+    say: Callable[[str], None],
 ) -> Iterator[tuple[AnswerSource, Answer, str]]:
-    """Yield the answers of some kinds with their files and their text for the site, an answer and its copies once.
+    """Yield answers with their files and their text for the site, an answer and its copies once.
 
     Args:
         sources: Where answers are.
-        kinds: The commands whose answers are wanted.
         read: Returns an answer and its text, or raises BadFileError.
         problems: Gets what cannot be read.
         say: Told of each copy.
     """
     first: dict[str, Path] = {}
     for source in sources:
-        if source.kind not in kinds:
-            continue
         try:
             answer, text = read(source)
         except BadFileError as error:

@@ -7,14 +7,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.scale.report import answer_summary
 from gilscope.toolkit.site.how_to_repeat import days_text, site_citation
-from gilscope.toolkit.site.page_values import page_values, shown
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
-from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
 from gilscope.toolkit.site.saved_answers import TEMPLATES
 from gilscope.toolkit.units import counted, list_text
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.site.pages.history import HistorySeries
     from gilscope.toolkit.site.saved_answers import SavedAnswer
-    from gilscope.toolkit.site.scale_answers import PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun
 
 HOME = "index.html"
@@ -34,7 +31,6 @@ class SitePart(StrEnum):
 
     RUNS = "runs"     # experiments among them
     EXPERIMENTS = "experiments"
-    SCALE = "scale"   # answers of `gilscope scale`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +53,7 @@ class SiteContent:
     runs: Sequence[LoadedRun]                   # experiments among them, the oldest first
     parts: Mapping[str, RunPart]                # by id; experiments have none
     experiments: Sequence[Mapping[str, Any]] = ()
-    answers: Sequence[PublicAnswer] = ()        # of `gilscope scale`, the newest first
-    saved: Sequence[SavedAnswer] = ()           # of `race`, `gil`, `doctor` and `evaluate`
+    answers: Sequence[SavedAnswer] = ()         # of commands that do not store runs
     has: Collection[SitePart] = (SitePart.RUNS,)
     unreadable: int = 0                         # how many runs could not be read
     lost_answers: int = 0                       # likewise answers
@@ -87,8 +82,7 @@ class SiteContent:
             builds = dict.fromkeys(build.label for each in self.runs for build in each.run.builds)
             return (f"What CPython's concurrency models gain: {counted(len(self.runs), 'run')} on {', '.join(builds)}, "
                     f"{days_text(each.run.started for each in self.runs)}.")
-        titles = [*(each.answer.subject for each in self.answers), *(each.title for each in self.saved)]
-        return f"Answers of gilscope: {list_text(titles)}."
+        return f"Answers of gilscope: {list_text(each.title for each in self.answers)}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +116,11 @@ class CommonPage:
 
 
 def _home(content: SiteContent) -> Mapping[str, Any]:
-    return home_values(content.runs, content.kinds, content.unreadable, content.series,
-                       lost_answers=content.lost_answers) | {
+    return home_values(content.runs, content.kinds, content.unreadable, lost_answers=content.lost_answers) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
-        "answers": [*shown([entry_of(each) for each in content.answers]),
-                    *({"title": each.title, "link": each.page, "lines": [each.short]} for each in content.saved)],
+        "answers": [{"title": each.title, "link": each.page, "short": each.short} for each in content.answers],
         "citation": site_citation(content.title, [each.run for each in content.runs], content.made,
-                                  [each.answer for each in content.answers], saved=len(content.saved))}
+                                  answers=len(content.answers))}
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:
@@ -150,30 +142,20 @@ def _fleets(content: SiteContent) -> Iterator[SitePage]:
                        description="What several hosts measured, side by side.")
 
 
-def _saved(content: SiteContent) -> Iterator[SitePage]:
-    for each in content.saved:
+def _answers(content: SiteContent) -> Iterator[SitePage]:
+    for each in content.answers:
         yield SitePage(file=each.page, template=TEMPLATES[each.kind], values=each.values, title=each.title,
                        description=each.short)
 
 
-def _answers(content: SiteContent) -> Iterator[SitePage]:
-    for each in content.answers:
-        yield SitePage(file=each.page, template="scale-answer.html", values=answer_page(each),
-                       title=f"{each.answer.subject} with {counted(each.answer.threads, 'thread')}",
-                       description=" ".join(answer_summary(each.answer)))
-
-
 PAGES = (
     CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home,
-               details=lambda content: [*_fleets(content), *_saved(content)]),
+               details=lambda content: [*_fleets(content), *_answers(content)]),
     CommonPage(link="Compare", template="compare.html", values=_compare, only_with=SitePart.RUNS,
                description="Builds side by side."),
     CommonPage(link="History", template="history.html", details=_workloads, only_with=SitePart.RUNS,
                description="The same work over versions of CPython and over dates.",
                values=lambda content: history_values(content.runs, content.series)),
-    CommonPage(link="Scale", template="scale.html", title="What scales over threads", details=_answers,
-               description="Which functions scale over threads, and which object is in the way.",
-               only_with=SitePart.SCALE, values=lambda content: scale_values(content.answers)),
     CommonPage(link="Experiments", template="experiments.html", title="The classic experiments",
                description="What was measured then, and what it is now.", only_with=SitePart.EXPERIMENTS,
                values=lambda content: {"experiments": content.experiments}),

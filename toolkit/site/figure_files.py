@@ -19,11 +19,6 @@ _ELEMENTS = frozenset(f"{_SVG}{name}" for name in (
     "line", "circle", "ellipse", "polygon", "polyline", "pattern", "marker"))
 _METADATA = ("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}", "{http://purl.org/dc/elements/1.1/}",
              "{http://creativecommons.org/ns#}")
-_TAG = re.compile("<[a-zA-Z][^>]*>")
-_PLACES = re.compile(r"""\s(?:d|x|y|points)="[^"]*"|translate\([^)]*\)""")   # and no scale: 0.015625 is one
-_DIGITS = re.compile(r"(\.\d\d)\d+")
-_UNTURNED = re.compile(r"""\stransform="rotate\(-0 [^)]*\)\"""")
-_STYLE = re.compile(r"""\sstyle="([^"]*)\"""")
 
 
 def is_drawing(path: Path) -> bool:
@@ -36,19 +31,6 @@ def is_drawing(path: Path) -> bool:
     except (OSError, ElementTree.ParseError):
         return False
     return root.tag == f"{_SVG}svg" and all(map(_is_harmless, root.iter()))
-
-
-def lean(path: Path) -> str:
-    """Return a drawing with each style once, no blanks before lines, places to a hundredth of a point."""
-    text = "".join(f"{line.strip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
-    text = _TAG.sub(lambda tag: _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), _UNTURNED.sub("", tag[0])),
-                    text)
-    if "</style>" not in text or "class=" in text:   # another hand than matplotlib's
-        return text
-    names = {style: f"s{number}" for number, style in enumerate(dict.fromkeys(_STYLE.findall(text)))}
-    text = _TAG.sub(lambda tag: _STYLE.sub(lambda found: f' class="{names[found[1]]}"', tag[0]), text)
-    classes = "".join(f".{name}{{{style}}}\n" for style, name in names.items())
-    return text.replace("</style>", f"\n{classes}</style>", 1)
 
 
 def _is_harmless(element: ElementTree.Element) -> bool:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.scale.scaling_values import ScalingAnswer
 
 
 def command(run: Run) -> str:
@@ -127,21 +126,17 @@ def days_text(starts: Iterable[str]) -> str:
     return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
 
 
-def site_citation(
-    title: str, runs: Sequence[Run], made: Mapping[str, str], answers: Sequence[ScalingAnswer] = (), *, saved: int = 0,
-) -> str:
+def site_citation(title: str, runs: Sequence[Run], made: Mapping[str, str], *, answers: int = 0) -> str:
     """Return the sentence by which a site is cited.
 
     Args:
         title: The site's.
         runs: All of them; none needs `answers`.
         made: How it is made; see `page_values`.
-        answers: Of `gilscope scale`.
-        saved: How many answers of other commands it has.
+        answers: How many answers of other commands it has.
     """
-    counts = [counted(count, noun) for count, noun in ((len(runs), "run"), (len(answers) + saved, "answer")) if count]
-    starts = [*(each.started for each in runs), *(each.started for each in answers)]
-    when = f", measured {days_text(starts)}" if starts else ""
+    counts = [counted(count, noun) for count, noun in ((len(runs), "run"), (answers, "answer")) if count]
+    when = f", measured {days_text(each.started for each in runs)}" if runs else ""
     return _reference(f'"{title}": {list_text(counts)} of gilscope {__version__}{_source(made)}{when}', made,
                       made.get("address", ""))
 

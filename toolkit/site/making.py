@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -18,13 +19,12 @@ from gilscope.toolkit.file_locks import lock
 from gilscope.toolkit.redaction import PrivateNames, refuse
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.common_pages import HOME, SiteContent, SitePart, all_pages, navigation
-from gilscope.toolkit.site.figure_files import is_drawing, lean
+from gilscope.toolkit.site.figure_files import is_drawing
 from gilscope.toolkit.site.page import TemplatePages
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.run_parts import SiteContext, copy_values, make_all
 from gilscope.toolkit.site.saved_answers import saved_answers
-from gilscope.toolkit.site.scale_answers import public_answers, write_values
 from gilscope.toolkit.site.sources import load, plan
 from gilscope.toolkit.site.style import ASSETS, load_assets
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.common_pages import RunPart
     from gilscope.toolkit.site.pages.experiments import ExperimentSummary
     from gilscope.toolkit.site.saved_answers import SavedAnswer
-    from gilscope.toolkit.site.scale_answers import PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, RunSource
 
     Describe = Callable[[Run, Path], ExperimentSummary]
@@ -200,10 +199,8 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     problems: list[str] = []
     planned = plan(request.sources, problems, request.say)
     lost: list[str] = []
-    answers = public_answers(request.answers, lost, request.say)
-    saved = saved_answers(request.answers, lost, request.say)
-    parts_of = {SitePart.RUNS: planned, SitePart.SCALE: answers,
-                SitePart.EXPERIMENTS: [each for each in planned if each.is_experiment]}
+    answers = saved_answers(request.answers, lost, request.say)
+    parts_of = {SitePart.RUNS: planned, SitePart.EXPERIMENTS: [each for each in planned if each.is_experiment]}
     site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds),
                        has=frozenset(part for part, found in parts_of.items() if found), made=request.made,
                        works={name: dict(each) for name, each in request.works.items()})
@@ -221,11 +218,9 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
             except BadFileError as error:
                 problems.append(str(error))
     for answer in answers:
-        write_values(answer, folder)
-    for kept in saved:
-        (folder / kept.data).parent.mkdir(parents=True, exist_ok=True)
-        (folder / kept.data).write_text(kept.document, encoding="utf-8")
-    writer.write({part.run.id: part for part in parts if part.run}, answers, saved, problems, lost)
+        (folder / answer.data).parent.mkdir(parents=True, exist_ok=True)
+        (folder / answer.data).write_text(answer.document, encoding="utf-8")
+    writer.write({part.run.id: part for part in parts if part.run}, answers, problems, lost)
     _write_marker(folder)
     return problems + lost
 
@@ -268,21 +263,21 @@ class _SiteWriter:
         for name in (Path(each.path).name for each in found):
             if (each := drawings.get(name)) is not None:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_text(lean(Path(each.path)), encoding="utf-8")
+                if Path(each.path) != folder / name:
+                    shutil.copyfile(each.path, folder / name)
                 address = in_url((folder / name).relative_to(self._site.folder).as_posix())
                 kept.append(replace(each, path=address))
         return kept
 
     def write(
-        self, parts: Mapping[str, RunPart], answers: Sequence[PublicAnswer], saved: Sequence[SavedAnswer],
-        problems: Sequence[str], lost: Sequence[str],
+        self, parts: Mapping[str, RunPart], answers: Sequence[SavedAnswer], problems: Sequence[str],
+        lost: Sequence[str],
     ) -> None:
         """Write the pages about all runs and answers.
 
         Args:
             parts: By the id of a run.
-            answers: Of `gilscope scale`.
-            saved: Of other commands.
+            answers: Of commands that do not store runs.
             problems: A sentence for each run that cannot be read.
             lost: Likewise for each answer.
 
@@ -291,13 +286,13 @@ class _SiteWriter:
         """
         found = [part.run for part in parts.values() if part.run]
         found += [loaded for loaded, _ in self._experiments.values()]
-        if not (found or answers or saved):
+        if not (found or answers):
             raise ToolkitError("nothing could be read: " + "; ".join([*problems, *lost]))
         runs = sorted(found, key=lambda each: each.run.started)
         content = SiteContent(
             title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
             experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
-            answers=answers, saved=saved, lost_answers=len(lost), has=self._site.has,
+            answers=answers, lost_answers=len(lost), has=self._site.has,
             badge=self._badge(runs), made=self._site.made)
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})

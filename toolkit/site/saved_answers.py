@@ -1,4 +1,4 @@
-"""The saved answers of `race`, `gil`, `doctor` and `evaluate` that a site shows, on the pages of their `--html`."""
+"""The saved answers of `race`, `gil`, `scale`, `doctor` and `evaluate` that a site shows, each on a page."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_json, in_url, visible_all
 from gilscope.toolkit.redaction import without_folders
 from gilscope.toolkit.report.document import Document, Heading, Lines, summary_lines
+from gilscope.toolkit.scale.report import answer_document, answer_summary
+from gilscope.toolkit.scale.scaling_values import SCHEMA, read_answer
 from gilscope.toolkit.site.answer_files import SUFFIX, read_answers
-from gilscope.toolkit.site.page_values import shown
+from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import build_cards, conclusion_cards, verdict_values
 from gilscope.toolkit.site.single.waits import wait_values
-from gilscope.toolkit.site.sources import file_name
+from gilscope.toolkit.site.sources import file_name, machine_name
 from gilscope.toolkit.store.header import read_json
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,10 +33,12 @@ if TYPE_CHECKING:
 SCHEMAS = {
     "race": "gilscope/race/5",
     "gil": "gilscope/gil/2",
+    "scale": SCHEMA,
     "doctor": "gilscope/doctor/2",
     "evaluate": "gilscope/evaluate/3",
 }
-TEMPLATES = {"race": "race.html", "gil": "waits.html", "doctor": "verdict.html", "evaluate": "verdict.html"}
+TEMPLATES = {"race": "race.html", "gil": "waits.html", "scale": "document.html", "doctor": "verdict.html",
+             "evaluate": "verdict.html"}
 MOST = 4   # packages that a title names
 
 
@@ -74,13 +79,13 @@ def saved_answers(
     """Return the answers in the order of their files, an answer and its copies once.
 
     Args:
-        sources: Where answers are, those of `gilscope scale` among them.
+        sources: Where answers are.
         problems: Gets what cannot be read.
         say: Told of each copy.
     """
     taken: Counter[str] = Counter()
     found = []
-    for source, (values, short), text in read_answers(sources, SCHEMAS, _read, problems, say):
+    for source, (values, short), text in read_answers(sources, _read, problems, say):
         name = "-".join(filter(None, (source.host, str(values["title"]))))
         found.append(SavedAnswer(id=file_name(name, taken), kind=source.kind, page_values=shown(values),
                                  short=str(shown(short)), document=text + "\n"))
@@ -126,6 +131,16 @@ def _gil(document: Values) -> tuple[Values, str]:
     return wait_values(document, Document((title, summary_lines(document["answer"])))), document["answer"][0]
 
 
+def _scale(document: Values) -> tuple[Values, str]:
+    answer = read_answer(document)
+    builds, threads = list_text(build.label for build in answer.builds), counted(answer.threads, "thread")
+    about = (f"{builds}; {threads}; {answer.started[:10]}; {machine_name(answer.machine)}; "
+             f"gilscope {answer.gilscope}; `{answer.command}`")
+    heading, in_short, *rest = answer_document(answer).sections
+    sections = document_values(Document((heading, in_short, Lines("", (about,)), *rest)))
+    return {"title": answer.subject, "document": sections}, " ".join(answer_summary(answer))
+
+
 def _doctor(document: Values) -> tuple[Values, str]:
     cards = build_cards(document)
     names = dict.fromkeys(each["name"] for build in document["builds"] for each in build["packages"]
@@ -149,4 +164,4 @@ def _in_short(cards: Iterable[Mapping[str, Any]]) -> str:
 
 
 _PAGES: dict[str, Callable[[Values], tuple[Values, str]]] = {
-    "race": _race, "gil": _gil, "doctor": _doctor, "evaluate": _evaluate}
+    "race": _race, "gil": _gil, "scale": _scale, "doctor": _doctor, "evaluate": _evaluate}

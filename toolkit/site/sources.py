@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import published_label, without_traces
-from gilscope.toolkit.report.cautions import cautions, cautions_of_builds, stopping_text
+from gilscope.toolkit.report.cautions import cautions_of_builds, ratio_cautions
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables
@@ -80,7 +80,6 @@ class LoadedRun:
     tables: tuple[WorkloadTable, ...]     # of an experiment none
     problems: tuple[str, ...] = ()        # why runs of hosts on this machine are left out
     cautions: tuple[str, ...]             # the warnings of its report
-    stopping: str = ""                    # how early stopping biases its ratios
 
     @property
     def id(self) -> str:
@@ -295,8 +294,7 @@ def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:
     ratios = Ratios(Index(run))
     tables = () if planned.is_experiment else build_tables(run, ratios)
     return LoadedRun(planned=planned, tables=tables, run=replace(run, measurements=()), problems=problems,
-                     cautions=cautions_of_builds(run) if planned.is_experiment else cautions(run),
-                     stopping=stopping_text(run)), ratios
+                     cautions=cautions_of_builds(run) if planned.is_experiment else ratio_cautions(run)), ratios
 
 
 def _run_of(planned: PlannedRun) -> tuple[Run, tuple[str, ...]]:

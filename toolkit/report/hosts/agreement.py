@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report.cautions import cautions, stopping_text
+from gilscope.toolkit.report.cautions import ratio_cautions
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Group, group_of
 from gilscope.toolkit.stats.verdict import MARGIN, Comparison, SpeedVerdict, beyond
@@ -41,7 +41,6 @@ class MeasuredHost:
     run: Run                             # without measurements
     tables: tuple[WorkloadTable, ...]
     cautions: tuple[str, ...]            # the warnings of its own report
-    stopping: str = ""                   # how early stopping biases its ratios
     merged: tuple[str, ...] = ()         # the hosts on one machine whose rounds these are; (): this one alone
 
     @property
@@ -95,7 +94,7 @@ class _OnHost:
 def measured_host(name: str, run: Run, merged: tuple[str, ...] = ()) -> MeasuredHost:
     """Return a host with the tables of its run; `merged`: the hosts on one machine whose rounds these are."""
     return MeasuredHost(name=name, tables=build_tables(run), run=replace(run, measurements=()),
-                        cautions=cautions(run), stopping=stopping_text(run), merged=merged)
+                        cautions=ratio_cautions(run), merged=merged)
 
 
 def hosts_speedups(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:

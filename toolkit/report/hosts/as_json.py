@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, finite, in_short, made
 from gilscope.toolkit.report.hosts.agreement import hosts_speedups
-from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document, stopping_lines
+from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document
 from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
 from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -27,7 +27,7 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
     values: dict[str, Any] = finite({
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
         "scope": scope_of_hosts([each.run for each in hosts]),
-        "notes": [*(banner.text for banner in warnings(hosts, states)), *stopping_lines(hosts)],
+        "notes": [banner.text for banner in warnings(hosts, states)],
         "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),
         "cells": [{**cell_values(each.sample), "over": over_values(each)} for each in hosts_speedups(hosts)],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.report.document import Document, Heading, Lines, Section, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_speedups
 from gilscope.toolkit.report.hosts.tables import hosts_table, side_by_side, warnings
-from gilscope.toolkit.report.hosts.wording import BEST, EACH, agreement_text, cautions_of_all
+from gilscope.toolkit.report.hosts.wording import BEST, EACH, agreement_text
 from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.units import counted
 
@@ -51,11 +51,5 @@ def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
 def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:
     started = sorted(host.run.started for host in hosts)
     when = started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}"
-    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",
-                       *stopping_lines(hosts)))
+    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",))
     return [Heading(f"gilscope {label}", 1), about, *warnings(hosts, states), hosts_table(hosts, states)]
-
-
-def stopping_lines(hosts: Sequence[MeasuredHost]) -> list[str]:
-    """Return how early stopping biases ratios, by host."""
-    return cautions_of_all((host.name, filter(None, [host.stopping])) for host in hosts)

@@ -60,7 +60,6 @@ class CellResult:
     absence: Absence | None = None
     time: Summary | None = None             # wall seconds
     speedup: Comparison | None = None       # wall, against the baseline cell of the same build
-    by_session: Mapping[int, Comparison] = field(default_factory=dict)   # the speed-up in each; {}: there is one
     efficiency: float | None = None         # speedup per worker
     cpu_inflation: float | None = None      # CPU seconds of the cell over the baseline's; > 1: works more
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)   # by column, those that are known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
@@ -34,7 +34,6 @@ class Contrast:
     short_reason: str = "not compared"     # the same for a table, which has no room for a sentence
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
-    by_session: Mapping[int, Comparison] = field(default_factory=dict)   # in each session of the run; {}: there is one
     baseline_notes: tuple[Note, ...] = ()  # on the processes of that side, beside its time
     sample_notes: tuple[Note, ...] = ()
     lacking_sessions: tuple[Note, ...] = ()   # beside the ratio, if it lacks sessions: of its run, or of either run
@@ -227,8 +226,7 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
     if (comparison := ratios.compare(baseline, sample, clock)) is not None:
         lack = note_on_ratio(ratios, baseline, sample, clock)
         return replace(
-            result, comparison=comparison, by_session=ratios.by_session(baseline, sample, clock),
-            baseline_notes=notes_on_processes(ratios, baseline, clock),
+            result, comparison=comparison, baseline_notes=notes_on_processes(ratios, baseline, clock),
             sample_notes=notes_on_processes(ratios, sample, clock), lacking_sessions=(lack,) if lack else ())
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)

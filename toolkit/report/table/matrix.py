@@ -151,7 +151,7 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
         result = replace(result, notes=(*result.notes, Note(
             text=f"more than {cell.workers} workers can gain by themselves: something slows {base.runner}, such as "
                  "cores that go to sleep while it waits, or caches that its work does not fit into")))
-    result = replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
+    result = replace(result, speedup=speedup, efficiency=per_worker,
                      cpu_inflation=None if work is None else work.ratio)
     return _with_lack(result, note_on_ratio(ratios, base, cell, "wall"))
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockRatios:
-    """The numbers of a whole run, or of one of its sessions, by one clock."""
+    """The numbers of a run by one clock."""
 
     logs: Mapping[NoiseGroup, RoundLogs[Cell]]   # by round; from three sessions on, by session
     noises: Mapping[NoiseGroup, Noise]
@@ -87,7 +87,6 @@ class Ratios:
         self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
         self._rounds: dict[Clock, Mapping[NoiseGroup, RoundLogs[Cell]]] = {}
-        self._of_sessions: dict[Clock, Mapping[int, ClockRatios]] = {}
 
     @cached_property
     def comparisons(self) -> int:
@@ -98,7 +97,7 @@ class Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons, self._noise_by)
         other.wall, other.cpu = self.wall, self.cpu
-        other._rounds, other._of_sessions = self._rounds, self._of_sessions
+        other._rounds = self._rounds
         return other
 
     def group(self, cell: Cell) -> NoiseGroup:
@@ -151,14 +150,6 @@ class Ratios:
     def _shared_rounds(self, baseline: Cell, sample: Cell, clock: Clock) -> Collection[int]:
         """Return the rounds of all sessions that both cells have."""
         return self.rounds(clock)[self.group(sample)].difference(baseline, sample)
-
-    def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
-        """Return the speed-up in each session by itself, empty if the run has one session."""
-        found = {}
-        for session, numbers in self._by_session(clock).items() if self.sessions > 1 else ():
-            if (ratio := numbers.ratio(self.group(sample), baseline, sample)) is not None:
-                found[session] = conclude(ratio, numbers.check, self.confidence, clock=clock_text(clock))
-        return found
 
     def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
         """Return the estimated ratio of `sample` to `baseline`, None if they share no round.
@@ -262,15 +253,6 @@ class Ratios:
             return self._numbers(logs)
         return self._numbers({group: levels_of_sessions(each) for group, each in self._split(logs).items()},
                              shared_rounds=True)
-
-    def _by_session(self, clock: Clock) -> Mapping[int, ClockRatios]:
-        """Return the numbers of each session by itself."""
-        if clock not in self._of_sessions:
-            split = self._split(self.rounds(clock))
-            self._of_sessions[clock] = {
-                session: self._numbers({group: each[session] for group, each in split.items() if session in each})
-                for session in sorted(set(self._session_of_round.values()))}
-        return self._of_sessions[clock]
 
     def _split(
         self, logs: Mapping[NoiseGroup, RoundLogs[Cell]],

@@ -64,7 +64,7 @@ def _measured(loaded: LoadedRun) -> MeasuredHost:
     """Return a machine with the rounds of all its hosts."""
     machine = _machine(loaded)
     return MeasuredHost(name=machine.name, run=loaded.run, tables=loaded.tables, cautions=loaded.cautions,
-                        stopping=loaded.stopping, merged=machine.hosts if len(machine.hosts) > 1 else ())
+                        merged=machine.hosts if len(machine.hosts) > 1 else ())
 
 
 def _states(folder: Path) -> tuple[Host, ...]:

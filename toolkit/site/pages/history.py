@@ -1,7 +1,7 @@
 """Ratios over versions and dates.
 
-Only ratios within a run are followed, and over the sessions of a run: the state of the machine affects both of their
-sides.  Runs of different times are shown beside each other and not judged, as by `gilscope compare`.
+Only ratios within a run are followed, as the state of the machine affects both of their sides.
+Runs of different times are shown beside each other and not judged, as by `gilscope compare`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
 from gilscope.toolkit.site.page_values import shown, shown_value
-from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places, stopping_notes
+from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.table import WorkloadTable
@@ -44,7 +44,6 @@ class HistoryResult:
     build: Build
     ratio: Comparison
     time: Summary | None      # wall seconds of the sample
-    by_session: Mapping[int, Comparison]   # the ratio in each session of the run; {}: there is one
 
     @property
     def day(self) -> str:
@@ -108,14 +107,13 @@ def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[_SeriesK
             if result.speedup is not None and result.absence is None:
                 cell = result.cell
                 yield (False, cell.runner, cell.workers, cell.build, table.baseline), HistoryResult(
-                    loaded=loaded, table=table, build=builds[cell.build], ratio=result.speedup, time=result.time,
-                    by_session=result.by_session)
+                    loaded=loaded, table=table, build=builds[cell.build], ratio=result.speedup, time=result.time)
     for each in table.contrasts:
         alone = each.sample.workers == 1 and each.sample.runner == table.baseline
         if alone and each.comparison is not None and builds[each.sample.build].free_threaded:
             yield (True, table.baseline, 1, each.sample.build, each.baseline.build), HistoryResult(
                 loaded=loaded, table=table, build=builds[each.sample.build], ratio=each.comparison,
-                time=each.sample_time, by_session=each.by_session)
+                time=each.sample_time)
 
 
 def workload_pages(runs: Sequence[LoadedRun]) -> dict[Group, str]:
@@ -134,18 +132,11 @@ def history_values(runs: Sequence[LoadedRun], series: Sequence[HistorySeries]) -
     """Return the values of `history.html` but those around it: where each workload is."""
     files = workload_pages(runs)
     return shown({
-        "stopping": _stopping(runs, series),
         "followed": f"{counted(len(series), 'ratio')} of {counted(len([each for each in runs if each.tables]), 'run')} "
                     f"{inflect(len(series), 'is', 'are')}",
         "workloads": [{"title": title_text(table), "link": files[group], **_extent(group, series)}
                       for group, table in _tables(runs).items()],
     })
-
-
-def _stopping(runs: Sequence[LoadedRun], series: Iterable[HistorySeries]) -> list[str]:
-    """Return how early stopping biases ratios that are followed."""
-    there = {result.loaded.id for each in series for result in each.results}
-    return stopping_notes([each for each in runs if each.id in there])
 
 
 def _tables(runs: Sequence[LoadedRun]) -> dict[Group, WorkloadTable]:
@@ -181,7 +172,7 @@ def workload_values(
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
         "rows": [_row(each, result, files.get(result.loaded.id, {})) for each in own for result in each.results],
-        "several": len({each.host for each in own}) > 1, "fewest": FEWEST, "stopping": _stopping(known, own),
+        "several": len({each.host for each in own}) > 1, "fewest": FEWEST,
     })
 
 
@@ -196,32 +187,8 @@ def _host(host: str, group: Group, runs: Sequence[LoadedRun], series: Sequence[H
         drawn = [_over_dates(each, at) for each in _widest(series) if each.build == build]
         if len(words) > 1 and any(len(line.points) > 1 for line in drawn):
             charts.append(lines(f"{build}: ratio over runs", drawn, words, bands=True))
-        charts += _over_commits(build, [each for each in series if each.build == build], days)
     return {"name": host, "versions": _over_versions(group, runs), "dates": charts,
-            "sessions": [chart for each in days for chart in _over_sessions(each, series)],
             "one": counted(len(words), "run")}
-
-
-def _over_commits(build: str, series: Sequence[HistorySeries], runs: Sequence[LoadedRun]) -> Iterator[dict[str, Any]]:
-    """Yield the newest ratios of each commit of a build, in the order in which commits were first measured.
-
-    Args:
-        build: The label of the build.
-        series: Its ratios.
-        runs: Those with any of them, the oldest first; nothing is yielded unless two commits are known.
-    """
-    commits: dict[str, list[LoadedRun]] = {}
-    for each in runs:
-        for one in each.run.builds:
-            if one.label == build and (commit := commit_of(one)):
-                commits.setdefault(commit, []).append(each)
-    if len(commits) < 2:  # one is no axis
-        return
-    at = {several[-1].id: float(i) for i, several in enumerate(commits.values())}
-    drawn = [line for each in _widest(series) if len((line := _over_dates(each, at)).points) > 1]
-    if drawn:
-        words = [(float(i), commit[:COMMIT]) for i, commit in enumerate(commits)]
-        yield lines(f"{build}: ratio over commits of CPython", drawn, words, bands=True)
 
 
 def commit_of(build: Build) -> str:
@@ -229,22 +196,8 @@ def commit_of(build: Build) -> str:
     return "" if ":" in build.revision else build.revision   # "sha256:..." is that of a tarball
 
 
-def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterator[dict[str, Any]]:
-    """Yield for each build how its ratios drift over the sessions of a run, nothing if the run has one session."""
-    starts = [each.started for each in loaded.run.sessions]
-    words = [(float(i), text) for i, text in enumerate(_ticks(starts), 1)]
-    for build in dict.fromkeys(each.build for each in series):
-        drawn = [ChartLine(model=each.mark, name=each.name, points=tuple(
-            ratio_point(session, ratio, f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
-            for session, ratio in result.by_session.items()))
-            for each in _widest(series) if each.build == build
-            for result in each.results if result.loaded.id == loaded.id and len(result.by_session) > 1]
-        if drawn:
-            yield lines(f"{build}: ratio over the sessions of {loaded.run.label}", drawn, words)
-
-
 def _ticks(starts: Sequence[str]) -> list[str]:
-    """Return the label below each run or session, the oldest first: its day, with the time if two have one day."""
+    """Return the label below each run, the oldest first: its day, with the time if two have one day."""
     days = [each[5:10] for each in starts]
     return days if len(set(days)) == len(days) else [f"{each[5:10]} {each[11:16]}" for each in starts]
 

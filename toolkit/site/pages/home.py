@@ -9,7 +9,6 @@ from gilscope.toolkit.report.advice_sentences import excluded_gain
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.overview import control_text
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Advice
     from gilscope.toolkit.report.table.recommendation import Doubt
     from gilscope.toolkit.site.charts.scale import ChartScale
-    from gilscope.toolkit.site.pages.history import HistorySeries
     from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
     from gilscope.toolkit.site.sources import LoadedRun
 
@@ -36,8 +34,7 @@ _WHY: dict[Doubt, str] = {
 
 
 def home_values(
-    known: Sequence[LoadedRun], kinds: Mapping[str, str], lost: int = 0, series: Sequence[HistorySeries] = (), *,
-    lost_answers: int = 0,
+    known: Sequence[LoadedRun], kinds: Mapping[str, str], lost: int = 0, *, lost_answers: int = 0,
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -45,20 +42,13 @@ def home_values(
         known: All runs, the oldest first.
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
-        series: What `history.follow` returned.
         lost_answers: How many answers could not be read.
     """
     runs = [each for each in known if not each.is_experiment]
-    names = run_names(runs)
-    hosts = [_host(name, found, kinds) | {
-        "repeated": sum(each.host == name and len(each.results) > 1 for each in series),
-        "differing": list(_differing([each for each in series if each.host == name], names))}
-        for name, found in by_host(runs).items()]
+    hosts = [_host(name, found, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "warnings": [
-            *_lost(lost, "run"), *_lost(lost_answers, "answer"),
-            *_warnings(known)],
+        "warnings": [*_lost(lost, "run"), *_lost(lost_answers, "answer"), *_warnings(known)],
         "hosts": hosts, "models": legend(models),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
         "shapes": shapes(),
@@ -77,7 +67,7 @@ def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
     notes: dict[str, list[LoadedRun]] = {}
     names = run_names(runs)
     for each in runs:
-        for text in filter(None, [*each.cautions, each.stopping]):
+        for text in each.cautions:
             notes.setdefault(text, []).append(each)
         absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
                   if result.absence is not None]
@@ -86,22 +76,6 @@ def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
                 yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
-
-
-def _differing(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the ratios of a machine that several runs measured and whose verdicts are not the same.
-
-    Args:
-        series: Those of the machine.
-        names: The name of each run by its id.
-    """
-    for each in series:
-        words: dict[str, list[str]] = {}
-        for result in reversed(each.results):
-            words.setdefault(result.ratio.verdict(), []).append(names[result.loaded.id])
-        if len(words) > 1:
-            said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
-            yield f"{title_text(each.results[-1].table)}: {each.name}: {said}."
 
 
 def _host(name: str, runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dict[str, Any]:

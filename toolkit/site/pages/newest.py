@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.site.pages.run import kind_of
-from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,13 +104,3 @@ def run_names(runs: Sequence[LoadedRun]) -> dict[str, str]:
         return f"{each.run.label} ({each.host}{began})"
 
     return {each.id: name(each) for each in runs}
-
-
-def stopping_notes(runs: Sequence[LoadedRun]) -> list[str]:
-    """Return how early stopping biases the ratios of runs, each text once, after the names of its runs."""
-    names = run_names(runs)
-    found: dict[str, list[str]] = {}
-    for each in runs:
-        if each.stopping:
-            found.setdefault(each.stopping, []).append(names[each.id])
-    return [f"{list_text(those)}: {text}." for text, those in found.items()]
