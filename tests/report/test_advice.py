@@ -1,4 +1,4 @@
-"""The last words of a report: what to use, from what was shown alone."""
+"""What to use, and the last words of a report, from what was shown alone."""
 
 import random
 import re
@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.model import Cell, Phase, SkipKind
-from gilscope.toolkit.report import advice_sentences
-from gilscope.toolkit.report.advice_sentences import next_steps
-from gilscope.toolkit.report.document import Lines
+from gilscope.toolkit.report import closing_lines
+from gilscope.toolkit.report.closing_lines import next_steps
+from gilscope.toolkit.report.document import Lines, Table
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, rounds_to_tell
 from tests.fakes import RunMaker
@@ -18,8 +18,14 @@ BUILDS = ("3.14", "3.14t")
 
 
 def in_short(run):
-    (lines,) = [s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"]
-    return lines
+    """Return the sentences that a report ends with."""
+    return next((s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"), ())
+
+
+def used(run):
+    """Return what to use for each workload and build, by the title of the workload."""
+    (table,) = [s for s in run_document(run).sections if isinstance(s, Table) and s.title == "What to use"]
+    return {row[0].value: [entry.value for entry in row[1:]] for row in table.rows}
 
 
 def cell(runner="serial", workers=1, build="3.14", **changes):
@@ -45,37 +51,23 @@ class Made(RunMaker):
     def lines(self, **changes):
         return in_short(self.run(self.builds, **changes))
 
-
-def test_fastest_is_what_to_use_with_its_interval_and_memory():
-    (line,) = Made().add("threads", 2, 2.0).add("threads", 4, 4.0, pss=13).lines()
-    assert re.fullmatch(r"w \(CPU work\) on 3\.14: threads, 4\.00x \[[\d.]+, [\d.]+\], in 13 MiB\.", line)
-
-
-def test_model_that_shares_no_round_with_the_baseline_was_measured():
-    made = Made(rounds=4, floor=None).add("threads", 2, 1.5)
-    serial, threads = made.measurements
-    made.measurements = [replace(serial, observations=serial.observations[:2]),
-                         replace(threads, observations=threads.observations[2:])]
-    (line,) = [each for each in made.lines() if each.startswith("w ")]
-    assert "no model has a round in common with serial" in line
+    def used(self):
+        """Return what to use for the only workload on the first build."""
+        return used(self.run(self.builds))["w"][0]
 
 
-def test_models_that_cannot_be_told_apart_are_a_set_each_with_its_interval_and_the_lightest_comes_first():
-    (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("subinterpreters", 4, 3.9, pss=30).lines()
-    assert re.fullmatch(r"w \(CPU work\) on 3\.14: subinterpreters 3\.\d+x \[3\.[\d, .]+\] or "
-                        r"processes-fork 3\.\d+x \[3\.[\d, .]+\], in 30 or 60 MiB\.", line)
+def test_fastest_is_what_to_use_with_its_memory():
+    assert Made().add("threads", 2, 2.0).add("threads", 4, 4.0, pss=13).used() == "threads 13"
+
+
+def test_models_that_cannot_be_told_apart_are_a_set_and_the_lightest_comes_first():
+    made = Made().add("processes-fork", 4, 3.9, pss=60).add("subinterpreters", 4, 3.9, pss=30)
+    assert made.used() == "subinterpreters 30 or processes 60"
 
 
 def test_simplest_comes_first_where_memory_is_alike():
     made = Made(noise=0.02).add("subinterpreters", 4, 3.95, pss=12).add("threads", 4, 3.9, pss=13)
-    assert "3.14: threads 3.9" in made.lines()[0]
-
-
-def test_several_that_start_fastest_have_intervals_of_their_own():
-    made = Made(phase=Phase.STARTUP).add("threads", 2, 2.0, phase=Phase.STARTUP)
-    (line,) = made.add("subinterpreters", 2, 2.0, phase=Phase.STARTUP).lines()
-    assert re.search(r": threads 2\.00x \[[\d., ]+\] or subinterpreters 2\.00x \[[\d., ]+\] starts, runs and ends "
-                     r"fastest\.$", line)
+    assert made.used() == "threads 13 or subinterpreters 12"
 
 
 def test_control_with_the_gil_turned_on_is_not_preferred():
@@ -85,14 +77,11 @@ def test_control_with_the_gil_turned_on_is_not_preferred():
 
 
 def test_slower_model_is_not_preferred_for_its_memory():
-    (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("threads", 4, 1.5).lines()
-    assert "3.14: processes-fork, 3.90x" in line
-    assert "threads" not in line
+    assert Made().add("processes-fork", 4, 3.9, pss=60).add("threads", 4, 1.5).used() == "processes 60"
 
 
 def test_fewer_workers_are_enough_where_more_gain_nothing():
-    (line,) = Made(noise=0.02).add("threads", 4, 3.9).add("threads", 8, 3.9).lines()
-    assert "3.14: threads with 4 workers, 3." in line
+    assert Made(noise=0.02).add("threads", 4, 3.9).add("threads", 8, 3.9).used() == "threads with 4 workers 12"
 
 
 @pytest.mark.parametrize("seed", [105, 109, 136])
@@ -110,7 +99,7 @@ def test_model_is_among_the_best_if_any_of_its_worker_counts_is(seed):
 def test_free_threaded_build_is_not_advised_to_turn_its_gil_on():
     made = Made(("3.14t",), noise=0.02)
     made.add("threads", 4, 3.95, build="3.14t").add("free-threaded", 4, 3.9, build="3.14t")
-    assert re.search(r"3\.14t: free-threaded [\d., x\[\]]+ or threads ", made.lines()[0])
+    assert made.used() == "free-threaded 12 or threads 12"
 
 
 @pytest.mark.parametrize(("free", "words"), [
@@ -175,35 +164,21 @@ def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():
 
 
 def test_nothing_is_faster_means_serial():
-    (line,) = Made(noise=0.01).add("threads", 2, 0.95).lines()
-    assert re.fullmatch(
-        r"w \(CPU work\) on 3\.14: stay with serial: no measured model is faster by more than \d %\.", line)
-
-
-def test_one_worker_alone_says_little():
-    (line,) = Made().add("threads", 1, 1.0).lines()
-    assert line.endswith("Only one worker was measured; --workers 1,2,4 measures more.")
-
-
-def test_one_task_cannot_show_what_workers_gain():
-    made = RunMaker(noise=0.0005)
-    for runner, workers, twin in (("serial", 1, False), ("serial", 1, True), ("threads", 2, False)):
-        made.measure(cell(runner, workers, twin=twin), 1.0, tasks=1)
-    (line,) = in_short(made.run(("3.14",)))
-    assert line.endswith("The payloads keep only 1 worker busy: pass more payloads to use more workers.")
+    assert Made(noise=0.01).add("threads", 2, 0.95).used() == "serial 10"
 
 
 def test_starved_cells_are_not_known_and_nothing_is_called_slow():
-    line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
-    assert line == ("w (CPU work) on 3.14: it is unknown whether any model is faster than serial. "
-                    "Unknown: processes-fork (starved).")
+    made = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8)
+    (remedy,) = made.lines()
+    assert made.used() == "starved"
     assert remedy == ("open answers: 1; 1 starved, as other programs used their cores: close those programs, "
                       "or measure fewer workers")
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
-    line, remedy, look = Made(floor=1.5).add("threads", 2, 1.3).lines()
-    assert re.search(r"Unknown: threads \(undecided, 0\.\d+-\d\.\d+x\)\.$", line)
+    made = Made(floor=1.5).add("threads", 2, 1.3)
+    remedy, look = made.lines()
+    assert made.used() == "undecided"
     assert re.fullmatch(r"open answers: 1; `gilscope run --resume example --rounds \d+` is likely to decide it", remedy)
     assert "one more look" in look
 
@@ -213,8 +188,9 @@ def test_values_that_do_not_vary_are_not_called_noisy_and_no_rounds_are_asked_fo
     for build in BUILDS:
         for runner, workers in (("serial", 1), ("threads", 2)):
             made.measure(cell(runner, workers, build), 1.0 / workers)
-    lines = in_short(made.run(BUILDS))
-    assert any("since the noise is unknown" in line for line in lines)
+    run = made.run(BUILDS)
+    lines = in_short(run)
+    assert used(run)["w"] == ["unknown noise"] * 2
     assert any(line.endswith("against 3.14: undecided for w") for line in lines)
     assert not any("too noisy" in line or line.startswith("open answers: ") for line in lines)
 
@@ -245,7 +221,7 @@ def test_rounds_that_settle_some_comparisons_are_not_promised_to_settle_all(need
     (table,) = build_tables(run)
     comparisons = [result.speedup for row in table.rows for result in row.results if result.speedup]
     assert len(comparisons) == len(needed)
-    monkeypatch.setattr(advice_sentences, "rounds_to_tell", lambda _: next(opened))
+    monkeypatch.setattr(closing_lines, "rounds_to_tell", lambda _: next(opened))
     first, *_ = next_steps([], run, comparisons)
     assert first == f"open answers: {len(needed)}; {said}"
 
@@ -263,26 +239,26 @@ def test_comparison_that_lacks_rounds_of_the_run_needs_as_many_more_of_it():
 def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
     made = Made(noise=0.05).add("threads", 4, 2.0)
     made.noise = 1.0
-    line, *_ = made.add("processes-fork", 4, 1.4).lines()
-    assert re.search(r"3\.14: threads, \d\.\d\dx", line)
-    assert "Unknown: processes-fork (undecided, " in line
-    assert "Not known" not in Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines()[0]
+    made.add("processes-fork", 4, 1.4)
+    assert made.used() == "threads 12"
+    assert made.lines()[0].startswith("open answers: 1; ")
+    assert Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines() == ()
 
 
 def test_failed_model_does_not_keep_the_others_from_a_verdict():
     made = Made().add("threads", 2, 1.0)
     made.fail(cell("processes-fork", 2), "crash", "killed by SIGSEGV")
-    (line,) = made.lines()
-    assert "stay with serial" in line
-    assert line.endswith("Unknown: processes-fork (failed).")
+    assert made.used() == "serial 10"
+    assert made.lines() == ("failed: processes-fork of w on 3.14: round 1: crash: killed by SIGSEGV",)
 
 
 def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
     made = Made().add("threads", 2, 2.0)
     made.skip(cell("processes-fork", 2), "no time", SkipKind.OUT_OF_BUDGET)
     made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
-    line, remedy, _ = made.lines()
-    assert line.endswith("Unknown: processes-fork (not measured).")
+    remedy, _ = made.lines()
+    assert made.used() == "threads 12"
+    assert remedy.startswith("open answers: 1; the budget ended first: ")
     assert "`gilscope run --resume example`" in remedy
 
 
@@ -296,63 +272,33 @@ def test_published_run_is_continued_where_it_was_measured():
     assert "`gilscope run --resume example` where it was measured" in text
 
 
-@pytest.mark.parametrize(("changes", "why", "remedy"), [
-    ({"rounds": 2}, "since there are fewer than 3 rounds or sessions.",
-     "too few rounds: `gilscope run --resume example --rounds 5`"),
-])
-def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):
-    line, last = Made(**changes).add("threads", 2, 2.0).add("threads", 4, 4.0).lines()
-    assert line == f"w (CPU work) on 3.14: it is unknown whether any model is faster than serial, {why}"
-    assert f"; {remedy} " in last
+def test_too_few_rounds_are_said_and_how_many_would_tell():
+    made = Made(rounds=2).add("threads", 2, 2.0).add("threads", 4, 4.0)
+    assert made.used() == "too few rounds"
+    (last,) = made.lines()
+    assert "; too few rounds: `gilscope run --resume example --rounds 5` " in last
 
 
 def test_baseline_without_a_number_leaves_nothing_to_say():
     made = RunMaker()
     made.measure(cell("threads", 2), 1.0)
     made.fail(cell(), "crash", "killed by SIGSEGV")
-    assert in_short(made.run(("3.14",)))[0] == (
-        "w on 3.14: no verdict, since the baseline serial has no number (failed: round 1: crash: killed by SIGSEGV).")
+    run = made.run(("3.14",))
+    assert used(run) == {"w": ["unknown: serial has no number"]}
+    assert in_short(run)[0] == "failed: serial of w on 3.14: round 1: crash: killed by SIGSEGV"
 
 
 def test_baseline_alone():
-    assert Made().lines() == ("w (CPU work) on 3.14: only serial was measured.",)
+    assert (Made().used(), Made().lines()) == ("nothing to compare", ())
 
 
-def test_length_of_a_task_from_which_a_model_pays():
-    lengths = (0.001, 0.01, 0.1)
-    made = Made(lengths=lengths)
-    for length, threads, processes in zip(lengths, (1.5, 1.8, 1.95), (0.5, 1.5, 1.94), strict=True):
-        made.add("free-threaded", 2, threads, task_seconds=length)
-        made.add("processes-fork", 2, processes, task_seconds=length, pss=40)
-    (line,) = made.lines()
-    assert line.startswith(
-        "w (CPU work) on 3.14: from tasks of 1.00 ms on, free-threaded is faster than serial; "
-        "from tasks of 10.0 ms on, processes-fork is faster than serial. Tasks of 100 ms: free-threaded")
-
-
-def test_lengths_at_which_nothing_pays_stay_serial():
-    lengths = (0.001, 0.1)
-    made = Made(lengths=lengths)
-    for length, processes in zip(lengths, (0.5, 1.9), strict=True):
-        made.add("processes-fork", 2, processes, task_seconds=length)
-    (line,) = made.lines()
-    assert "from tasks of 100 ms on, processes-fork is faster than serial. Tasks of 1.00 ms: stay with serial" in line
-
-
-def test_lengths_of_which_the_same_is_to_be_said_are_named_together():
-    made = Made(lengths=(0.001, 0.1), rounds=2)
-    for length in (0.001, 0.1):
-        made.add("threads", 2, 1.9, task_seconds=length)
-    assert made.lines()[0].startswith(
-        "w (CPU work) on 3.14: tasks of 1.00 ms and 100 ms: it is unknown whether any model is faster")
-
-
-def test_startup_is_no_matter_of_use():
-    made = Made(phase=Phase.STARTUP).add("threads", 2, 0.9, phase=Phase.STARTUP)
-    (line,) = made.lines()
-    assert line.startswith(
-        "w, startup (CPU work) on 3.14: no measured model starts, runs and ends faster than serial by more than ")
-    assert "threads with 2 workers comes closest, 0.90" in line
+def test_start_up_and_task_lengths_have_rows_of_their_own():
+    made = Made(lengths=(0.001, 0.1)).add("processes-fork", 2, 0.5, task_seconds=0.001, pss=40)
+    made.add("processes-fork", 2, 1.9, task_seconds=0.1, pss=40)
+    made.measure(cell(phase=Phase.STARTUP), 1.0, pss=10)
+    made.add("threads", 2, 0.9, phase=Phase.STARTUP)
+    assert used(made.run(made.builds)) == {
+        "w, tasks of 1.00 ms": ["serial 10"], "w, tasks of 100 ms": ["processes 40"], "w, startup": ["serial 10"]}
 
 
 def test_coroutine_function_is_compared_with_one_task_in_flight():
@@ -361,40 +307,7 @@ def test_coroutine_function_is_compared_with_one_task_in_flight():
     made.twin(cell("asyncio", 1), 1.0)
     made.measure(cell("asyncio", 4), 0.25, pss=17)
     made.skip(cell(), "it is a coroutine function: only asyncio awaits it")
-    (line,) = in_short(made.run(("3.14",), baseline="asyncio"))
-    assert re.fullmatch(r"w \(CPU work\) on 3\.14: asyncio, 4\.00x \[.*\], in 17 MiB\.", line)
-
-
-def test_every_workload_is_in_the_answer():
-    made = Made().add("threads", 2, 2.0)
-    other = Cell(workload="v", runner="serial", workers=1, build="3.14")
-    made.measure(other, 1.0)
-    assert [line.split(" ")[0] for line in in_short(made.run(("3.14",)))] == ["w", "v"]
-
-
-@pytest.mark.parametrize(("busy", "kind"), [(1.0, "CPU work"), (0.5, "mixed"), (0.01, "waiting")])
-def test_kind_of_work_follows_from_what_the_baseline_keeps_busy(busy, kind):
-    made = RunMaker()
-    made.measure(cell(), 1.0, busy)
-    assert in_short(made.run(("3.14",)))[0].startswith(f"w ({kind}) on 3.14")
-
-
-def test_what_the_baseline_kept_busy_counts_only_where_its_demand_is_not_known():
-    made = RunMaker()
-    made.measure(cell(), 1.0, 0.4)   # others had the core for the rest of the time
-    (measured,) = made.measurements
-    known = replace(measured, observations=tuple(replace(each, demand=1.0) for each in measured.observations))
-    assert in_short(made.run(("3.14",), measurements=(known,)))[0].startswith("w (CPU work) on 3.14")
-
-
-def test_what_is_to_be_said_alike_is_said_once():
-    made = RunMaker(rounds=2)
-    for workload in ("v", "w"):
-        for build in BUILDS:
-            made.measure(replace(cell(build=build), workload=workload), 1.0)
-            made.measure(replace(cell("threads", 2, build), workload=workload), 0.5)
-    first, *_ = in_short(made.run(BUILDS))
-    assert first.startswith("v (CPU work) on 3.14 and 3.14t; w (CPU work) on 3.14 and 3.14t: it is unknown whether")
+    assert used(made.run(("3.14",), baseline="asyncio")) == {"w": ["asyncio 17"]}
 
 
 def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
@@ -414,7 +327,7 @@ def with_tasks(count, made):
 
 def test_tasks_that_cost_more_to_dispatch_than_they_take_are_said_to_be_too_short():
     made = with_tasks(8, Made().add("subinterpreters", 2, 1 / 9).add("processes-fork", 2, 1 / 17))
-    (line,) = [each for each in made.lines() if each.startswith("w ")]
+    (line, *_) = made.lines()
     assert "The tasks are too short: one takes 132 ms, and handing it to a worker costs " in line
     assert "(subinterpreters) to " in line
     assert "(processes-fork), at least 9 times as much. Only tasks of about 2.25 s or more can gain" in line

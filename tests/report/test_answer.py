@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.store import load_run
@@ -48,15 +45,13 @@ def test_what_failed_is_named_with_the_number_of_other_reasons():
     assert "failed: processes-fork of w on 3.14: round 1: crash: killed by signal 0 (2 more: --full)" in text
 
 
-@pytest.mark.parametrize("why", ["no number", "start-up"])
-def test_run_without_a_speed_up_has_words_and_no_table(why):
+def test_run_without_a_speed_up_says_why_and_has_no_table_of_speed_ups():
     made = RunMaker()
     made.fail(cell(), "crash", "killed by SIGSEGV")
-    run = replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))
-    run = run if why == "no number" else look(phase=Phase.STARTUP).run(BUILDS)
-    text = " ".join(answer_of(run).split())
-    assert ("killed by SIGSEGV" if why == "no number" else "w, startup (CPU work) on") in text
-    assert "use (MiB)" not in text
+    text = " ".join(answer_of(replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))).split())
+    assert "w unknown: serial has no number" in text
+    assert "failed: serial of w on 3.14: round 1: crash: killed by SIGSEGV" in text
+    assert "speed-up over" not in text
 
 
 def test_comparison_begins_with_its_counts_and_the_cells_that_differ(capsys):

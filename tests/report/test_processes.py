@@ -92,10 +92,10 @@ def test_it_stands_beside_the_number_in_every_format(slow):
     assert SLOW in str(run_page(slow, {}))
 
 
-def test_slow_process_of_a_baseline_has_a_sentence_as_the_overview_has_no_number_of_it():
+def test_slow_process_of_a_baseline_is_a_footnote():
     run = changed(quiet_run(), SERIAL, lambda r, _: 1.5 if r == 2 else 1.0)
     text = terminal.render(run_document(run), width=200)
-    assert f"serial of w on 3.14: {SLOW}" in text
+    assert f"¹ {SLOW}" in text
     (row,) = (row for each in run_page(run, {})["workloads"] for row in each["rows"]
               if (row["model"], row["build"]) == ("serial", "3.14"))
     assert row["verdict"] == "baseline"

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.cautions import ratio_cautions
-from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.report.closing_lines import closing_lines
 from gilscope.toolkit.report.provenance import process_values, warnings
-from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
 from gilscope.toolkit.report.table import build_tables, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Cell, Machine, Note, Run
-    from gilscope.toolkit.report.document import Document
     from gilscope.toolkit.report.table import (
         Advice,
         CellResult,
@@ -67,7 +65,7 @@ def run_values(run: Run) -> dict[str, Any]:
             for table in tables for each in table.contrasts
         ],
         "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
-        "in_short": in_short(run_document(run, tables)),
+        "in_short": [*closing_lines(tables, run, full=True)],
     })
     return values
 
@@ -144,18 +142,6 @@ def _progress(run: Run) -> dict[str, Any]:
 
 def _build(build: Build) -> dict[str, Any]:
     return {**{name: getattr(build, name) for name in _BUILD}, "revision": build.revision or None}
-
-
-def in_short(document: Document) -> list[str]:
-    """Return the sentences that end a report; where its parts have their own, each after its part's heading."""
-    found: list[tuple[str, Sequence[str]]] = []
-    heading = ""
-    for section in document.sections:
-        if isinstance(section, Heading):
-            heading = section.text
-        elif isinstance(section, Lines) and section.is_summary:
-            found.append((heading, section.items))
-    return [item if len(found) == 1 else f"{heading}: {item}" for heading, items in found for item in items]
 
 
 def _group(table: WorkloadTable) -> dict[str, Any]:

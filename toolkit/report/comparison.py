@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.advice_sentences import ONE_MORE_LOOK
+from gilscope.toolkit.report.closing_lines import ONE_MORE_LOOK
 from gilscope.toolkit.report.document import (
     Banner,
     Column,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
+from gilscope.toolkit.report.answer import answer_sections
 from gilscope.toolkit.report.cautions import cautions, stopping_text
 from gilscope.toolkit.report.document import (
     Banner,
@@ -20,7 +21,6 @@ from gilscope.toolkit.report.document import (
     with_scope,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections
 from gilscope.toolkit.report.sessions import MERGED, scope_text, session_lines
 from gilscope.toolkit.report.table import build_tables
@@ -46,14 +46,14 @@ _ENDINGS: dict[RunEnd, str] = {
 
 
 def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Document:
-    """Return the report of one run: the overview, what was measured, and each workload's table.
+    """Return the report of one run: the answer, what was measured, and each workload's table.
 
     Args:
         run: The run.
         tables: The tables of the run if they exist already.
     """
     tables = build_tables(run) if tables is None else tables
-    sections = [*beginning(run), *overview(tables, run), *run_sections(run)]
+    sections = [*beginning(run), *answer_sections(tables, run), *run_sections(run)]
     for table in tables:
         sections += _workload(table)
     return with_scope(Document((*sections, *_outputs(run))), scope_text(run))

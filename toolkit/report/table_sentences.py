@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.wording import floors_text, or_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
@@ -12,7 +13,7 @@ from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Floors, WorkloadTable
@@ -78,3 +79,10 @@ def title_text(what: WorkloadTable | Cell) -> str:
     length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
     phase = "" if what.phase is Phase.STEADY else f", {what.phase}"
     return f"{what.workload}{phase}{length}"
+
+
+def counts_text(runner: str, counts: Sequence[int]) -> str:
+    """Return "1 worker", "2 and 4 workers"; of an event loop, which has one worker, "4 tasks in flight"."""
+    plural = "" if list(counts) == [1] else "s"
+    noun = f"task{plural} in flight" if find_model(runner).awaits else f"worker{plural}"
+    return f"{list_text(counts)} {noun}"

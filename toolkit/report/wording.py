@@ -161,7 +161,7 @@ def _half_of(comparison: Comparison) -> float:
 
 def range_of(lo: float, hi: float) -> str:
     """Return "0.96-1.08x", rounded outward, as all inside is possible; "" if that says nothing."""
-    if not _says_something(lo, hi):
+    if lo <= 0 or hi / lo >= ANYTHING:
         return ""
     digits = 2
     while not float(rounded_down(lo, digits)):   # no ratio is 0
@@ -186,13 +186,6 @@ def beside(comparison: Comparison) -> str:
     return f" ({comparison.sessions} of {comparison.run_sessions} sessions)"
 
 
-def undecided_text(comparison: Comparison) -> str:
-    """Return what a comparison without a verdict does not exclude: "undecided, 0.90-2.20x"; or why that is all."""
-    if possible := range_of(*comparison.between):
-        return f"undecided, {possible}"
-    return "unknown, since the noise is" if comparison.floor is None else "too noisy to say"
-
-
 def limits_text(comparison: Comparison) -> str:
     """Return the costs that an open comparison does not exclude: "-1 to +5 %"; nothing if its interval has no end."""
     lo, hi = comparison.between
@@ -214,11 +207,6 @@ def floors_text(floors: Iterable[float]) -> str:
     if max(ends) > 1:
         return f"{percent_number(min(ends), 1)} to above 100 %"
     return f"{range_text([min(ends), max(ends)], lambda share: percent_number(share, 1))} %"
-
-
-def _says_something(lo: float, hi: float) -> bool:
-    """Return True if an interval excludes any plausible value."""
-    return lo > 0 and hi / lo < ANYTHING
 
 
 def cost_interval(comparison: Comparison) -> str:

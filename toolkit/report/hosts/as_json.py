@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, finite, in_short, made
+from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, finite, made
 from gilscope.toolkit.report.hosts.agreement import hosts_speedups
-from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document
+from gilscope.toolkit.report.hosts.document import build_contrasts
 from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
+from gilscope.toolkit.report.hosts.wording import agreement_text
 from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.stats.verdict import MARGIN
 
@@ -24,19 +25,20 @@ HOSTS = "gilscope/hosts/2"
 
 def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> dict[str, Any]:
     """Return the report of what several hosts measured; the arguments are those of `hosts_document`."""
+    speedups = hosts_speedups(hosts)
     values: dict[str, Any] = finite({
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
         "scope": scope_of_hosts([each.run for each in hosts]),
         "notes": [banner.text for banner in warnings(hosts, states)],
         "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),
-        "cells": [{**cell_values(each.sample), "over": over_values(each)} for each in hosts_speedups(hosts)],
+        "cells": [{**cell_values(each.sample), "over": over_values(each)} for each in speedups],
         "build_ratios": [
             {**cell_values(each.sample), "against": each.contrast.baseline.build, "clock": each.contrast.clock,
              "over": over_values(each)}
             for each in build_contrasts(hosts) if each.contrast is not None
         ],
-        "in_short": in_short(hosts_document(label, hosts, states)),
+        "in_short": [agreement_text(speedups, "speed-up")],
     })
     return values
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
+from gilscope.toolkit.report.table_sentences import counts_text
 from gilscope.toolkit.report.wording import SHOWN_SPREAD
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import counted, list_text

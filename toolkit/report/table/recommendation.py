@@ -77,10 +77,7 @@ class Advice:
     best: tuple[Cell, ...] = ()         # of `shown` and the baseline: no model is significantly faster than these
     options: tuple[Option, ...] = ()    # of `best`, those faster than the baseline; the preferred one first
     faster: tuple[Option, ...] = ()     # of `shown`, those faster than the baseline
-    closest: Option | None = None       # the one with the largest speed-up, significant or not
-    most: float | None = None           # the largest speed-up of any compared cell that is not excluded
     open: tuple[OpenCell, ...] = ()
-    tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
     task: float | None = None           # seconds of one task of the baseline
     dispatch: tuple[DispatchCost, ...] = ()   # of each model, the cheapest first
     below_ceiling: CeilingGap | None = None   # of free threads, with the most workers
@@ -121,10 +118,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         best=best,
         options=_preferred(unbeaten or fastest),
         faster=tuple(faster),
-        closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
-        most=max((each.speedup.between[1] for each in compared), default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
-        tasks=_too_few_tasks(index, base.cell, results),
         task=None if base.time is None else base.time.center / (index.tasks(base.cell) or 1),
         dispatch=_dispatch_costs(index, base, results),
         below_ceiling=_below_ceiling(ratios, [each.cell for each in results if each.absence is None]),
@@ -185,12 +179,6 @@ def _preferred(options: Sequence[Option]) -> tuple[Option, ...]:
 def _is_control(index: Index, cell: Cell) -> bool:
     build = index.builds.get(cell.build)
     return build is not None and build.free_threaded and bool(find_model(cell.runner).gil)
-
-
-def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) -> int | None:
-    tasks = index.tasks(baseline)
-    widest = max(each.cell.workers for each in results)
-    return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
 
 
 def _below_ceiling(ratios: Ratios, measured: Sequence[Cell]) -> CeilingGap | None:

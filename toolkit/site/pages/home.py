@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.advice_sentences import excluded_gain
+from gilscope.toolkit.report.answer import control_text, without_option
 from gilscope.toolkit.report.document import GainValue
-from gilscope.toolkit.report.overview import control_text
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.wording import beside, gain_text, or_text
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
@@ -22,16 +21,9 @@ from gilscope.toolkit.units import counted, format_bytes, list_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.report.table import Advice
-    from gilscope.toolkit.report.table.recommendation import Doubt
     from gilscope.toolkit.site.charts.scale import ChartScale
     from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
     from gilscope.toolkit.site.sources import LoadedRun
-
-_WHY: dict[Doubt, str] = {
-    "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
-    "floor": "unknown noise", "noise": "undecided"}
-
 
 def home_values(
     known: Sequence[LoadedRun], kinds: Mapping[str, str], lost: int = 0, *, lost_answers: int = 0,
@@ -110,20 +102,8 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
         between = " " if len(gains) > 1 else ", "
         answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:
-        others = " (others failed)" if advice.open else ""
-        answer = advice.missing or _unanswered(advice) or (
-            f"no measured model is faster than {place.table.baseline} {excluded_gain(advice)}{others}")
+        answer = without_option(place.table, advice) or place.table.baseline
     return {"picture": picture, "answer": answer, "link": place.link}
-
-
-def _unanswered(advice: Advice) -> str:
-    """Return why it is unknown whether any model is faster, or "" if it is known; see `table.recommendation`."""
-    whys = list(dict.fromkeys(each.why for each in advice.open))
-    if advice.closest is None and not whys:
-        return "nothing was compared"
-    if advice.closest is None or any(why != "failed" for why in whys):
-        return f"not known ({', '.join(_WHY[why] for why in whys)})"
-    return ""
 
 
 def _run(loaded: LoadedRun) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Heading, Lines, Quantity, RatioValue
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 ROOM = 4           # workloads that a title names
+COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 LEAST_COUNTS = 2   # numbers of workers, for a picture of how a model scales
 
 
