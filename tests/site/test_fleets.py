@@ -122,16 +122,11 @@ def test_host_that_cannot_be_read_is_left_out_and_said(tmp_path):
         load(planned)
 
 
-def test_host_names_count_only_where_no_machine_is_stored(tmp_path):
+def test_hosts_are_one_machine_only_where_that_is_stored(tmp_path):
     folder = write_fleet(tmp_path / "results", names=("host-1", "host-2"))
-    for header in folder.glob("*/run.json"):
-        values = json.loads(header.read_text())
-        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": "localhost"}}))
-    assert len(fleet_machines(folder)) == 1, "of an earlier version"
-    fleet = read_fleet(folder)
-    hosts = tuple(dataclasses.replace(host, machine=number) for number, host in enumerate(fleet.hosts))
-    (folder / "fleet.json").write_text(fleet_text(dataclasses.replace(fleet, hosts=hosts)))
     assert len(fleet_machines(folder)) == 2
+    on_machines(folder, (7, 7))
+    assert len(fleet_machines(folder)) == 1
 
 
 def test_one_host_and_runs_of_no_fleet_have_none(tmp_path):

@@ -27,11 +27,8 @@ from gilscope.toolkit.report.comparison import (
     in_short,
 )
 from gilscope.toolkit.report.document import with_scope
-from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
-from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
-from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
-from gilscope.toolkit.report.sessions import scope_of_hosts, scope_text
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -40,11 +37,10 @@ from gilscope.toolkit.store.shared_values import refuse_shared_values
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gilscope.toolkit.commands.fleet.reports import HostRuns
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.hosts.machines import MachineHosts
     from gilscope.toolkit.report.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
@@ -54,8 +50,7 @@ _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Rounds of
 two runs cannot be paired, and the machine may have changed in between, so these ratios have no verdict. If the code
-still exists, --again measures both sides again, interleaved; this separates code from machine. Builds and models of a
-fleet's run are compared host by host.
+still exists, --again measures both sides again, interleaved; this separates code from machine.
 """
 
 
@@ -113,11 +108,9 @@ def run(args: argparse.Namespace) -> int:
     labels = _checked(args)
     fleets = [fleet_hosts(label) for label in labels]
     if several := [each for each in fleets if each and not each.is_one_machine]:
-        if len(labels) > 1:
-            hosts = " ".join(map(_one_host, fleets, labels))
-            raise ToolkitError(f"{several[0].label} has {len(several[0].states)} hosts, and two runs are compared on "
-                               f"one machine: name a host, as in `gilscope compare {hosts}`")
-        return _over_hosts(several[0], args)
+        hosts = " ".join(map(_one_host, fleets, labels))
+        raise ToolkitError(f"{several[0].label} has {len(several[0].states)} hosts, and compare is about one machine: "
+                           f"name a host, as in `gilscope compare {hosts}`")
     runs = [each.merged() if each else load_run(find_label(label)) for label, each in zip(labels, fleets, strict=True)]
     if args.again:
         asked = _again(runs[0], runs[1], args)
@@ -280,50 +273,6 @@ def differences(first: Run, second: Run) -> list[Note]:
     if None not in sizes and sizes[0] != sizes[1]:   # a function of one's own has none
         notes.append(Note(text=f"different sizes of the workloads: {sizes[0]} and {sizes[1]}"))
     return notes
-
-
-def _over_hosts(fleet: HostRuns, args: argparse.Namespace) -> int:
-    """Print the comparison of a fleet's builds or models, host by host."""
-    seen = HostNotes()
-    baseline, sample = args.builds or args.models
-    by = {machine.name: seen.add(machine, _within(run_, args), run_) for machine, run_ in fleet.runs()}
-    names = [each.name for each in fleet.machines]
-    notes = [Note(text=text) for text in cautions_of_all(seen.notes.items())]
-    remarks = cautions_of_all(seen.remarks.items())
-    ratios = hosts_contrasts(by, args.margin)
-    judged = None if args.fail_on is None else gate(_with_hosts(by), args.fail_on)
-    sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
-    scope = scope_of_hosts(seen.runs)
-    output = ReportOutput(args)
-    output.show(with_scope(hosts_comparison(
-        f"{fleet.label}: {sample} against {baseline}", ratios, names, **sides, notes=notes, remarks=remarks), scope))
-    output.finish(lambda: hosts_compare_values(
-        by, **sides, margin=args.margin, gate=judged, scope=scope,
-        sentences=hosts_in_short(ratios),
-        notes=(*notes, *(Note(text=text) for text in remarks))))
-    return _judged(judged) or fleet.failed
-
-
-def _with_hosts(by: Mapping[str, Sequence[Contrast]]) -> list[Contrast]:
-    """Return the contrasts of all hosts; a message that names one's build names its host, too."""
-    return [replace(each, sample=replace(each.sample, build=f"{each.sample.build} of {host}"))
-            for host, contrasts in by.items() for each in contrasts]
-
-
-class HostNotes:
-    """The notes on the comparisons of hosts, which come one after the other: all runs might not fit into memory."""
-
-    def __init__(self) -> None:
-        self.runs: list[Run] = []                # without measurements
-        self.notes: dict[str, list[str]] = {}    # by host
-        self.remarks: dict[str, Sequence[str]] = {}
-
-    def add(self, machine: MachineHosts, found: LabelledContrasts, run_: Run) -> Sequence[Contrast]:
-        """Add the notes on the comparison of a host, and return its cells."""
-        self.runs.append(replace(run_, measurements=()))
-        self.notes[machine.name] = [note.text for note in found.notes]
-        self.remarks[machine.name] = found.remarks
-        return found.contrasts
 
 
 def _one_host(fleet: HostRuns | None, label: str) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import RunListing
 
 RUN = "gilscope/run/3"
-COMPARE = "gilscope/compare/3"
+COMPARE = "gilscope/compare/4"
 RUNS = "gilscope/runs/1"
 _BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
           "pgo", "lto", "allocator")

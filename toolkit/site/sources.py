@@ -23,8 +23,7 @@ from gilscope.toolkit.store import (
     host_name,
     is_fleet,
     load_run,
-    machine_marks,
-    on_one_machine,
+    machines_of,
     read_fleet,
     read_header,
     results_folder,
@@ -266,13 +265,12 @@ def _host(source: RunSource, run: Run, machines: dict[Path, list[MachineHosts]])
 
 
 def fleet_machines(fleet: Path) -> list[MachineHosts]:
-    """Return the machines of the hosts of a fleet that have a run, as far as anything says which are one machine."""
-    folders = {path.parent.name: path.parent for path in sorted(fleet.glob(f"*/{HEADER}"))}
+    """Return the machines of the hosts of a fleet that have a run."""
+    folders = [path.parent.name for path in sorted(fleet.glob(f"*/{HEADER}"))]
     hosts: Sequence[Host] = ()
     with suppress(BadFileError):   # the report of the fleet says so
         hosts = read_fleet(fleet).hosts
-    marks = machine_marks(folders, hosts)
-    return [MachineHosts(names) for names in on_one_machine({name: marks[name] for name in folders})]
+    return [MachineHosts(names) for names in machines_of(folders, hosts)]
 
 
 def _part_first(one: RunSource, other: RunSource) -> tuple[RunSource, RunSource] | None:

@@ -12,11 +12,8 @@ from gilscope.toolkit.store.fleet import (
     fleet_text,
     host_name,
     is_fleet,
-    machine_marks,
-    marks_of_hosts,
-    on_one_machine,
+    machines_of,
     read_fleet,
-    unknown_machines,
     with_machines,
 )
 from gilscope.toolkit.store.header import header, read_header, read_json
@@ -38,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Fleet", "FleetStore", "Host", "HostState", "RunListing", "Store", "default_label", "file_path", "find_fleet",
     "find_label", "find_runs", "fleet_text", "header", "host_name", "is_fleet", "label_path", "labels", "list_runs",
-    "load_run", "machine_marks", "make_folder", "marks_of_hosts", "on_one_machine", "read_fleet", "read_header",
-    "read_json", "results_folder", "results_folders", "unknown_machines", "with_machines",
+    "load_run", "machines_of", "make_folder", "read_fleet", "read_header", "read_json", "results_folder",
+    "results_folders", "with_machines",
 ]
 
 

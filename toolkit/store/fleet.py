@@ -83,48 +83,16 @@ def on_one_machine(marks: Mapping[str, Collection[Hashable]]) -> tuple[tuple[str
     return tuple(sorted(map(tuple, found), key=lambda names: order.index(names[0])))
 
 
+def machines_of(names: Iterable[str], hosts: Sequence[Host]) -> tuple[tuple[str, ...], ...]:
+    """Return the hosts `names` of each machine, by the machines that the hosts of their fleet have stored."""
+    stored = {host.name: host.machine for host in hosts if host.machine is not None}
+    return on_one_machine({name: [stored[name]] if name in stored else () for name in names})
+
+
 def with_machines(hosts: Iterable[Host], marks: Mapping[str, Collection[Hashable]]) -> tuple[Host, ...]:
     """Return hosts with the number of their machine; None for a host without a mark."""
     number = {name: i for i, names in enumerate(on_one_machine(marks)) for name in names if marks[name]}
     return tuple(dataclasses.replace(host, machine=number.get(host.name)) for host in hosts)
-
-
-def machine_marks(folders: Mapping[str, Path], hosts: Sequence[Host]) -> dict[str, set[Hashable]]:
-    """Return by host what identifies its machine: see `marks_of_hosts`; `folders` are those of runs."""
-    numbered = {host.name for host in hosts if host.machine is not None}
-    return marks_of_hosts(hosts, {name: "" if name in numbered else host_name(path) for name, path in folders.items()})
-
-
-def marks_of_hosts(hosts: Sequence[Host], hostnames: Mapping[str, str]) -> dict[str, set[Hashable]]:
-    """Return by host what identifies its machine: its stored number or, without one, the host name of its run.
-
-    Two machines may have one host name, such as localhost, so it counts only for results of earlier versions.
-
-    Args:
-        hosts: Those of a fleet; () of runs that were copied together.
-        hostnames: By host, "" if its run does not name it.
-    """
-    marks: dict[str, set[Hashable]] = {name: set() for name in [*(host.name for host in hosts), *hostnames]}
-    for host in hosts:
-        if host.machine is not None:
-            marks[host.name].add(host.machine)
-    for name, hostname in hostnames.items():
-        if not marks[name] and hostname:
-            marks[name].add(hostname)
-    return marks
-
-
-def unknown_machines(
-    machines: Mapping[str, Collection[str]], marks: Mapping[str, Collection[Hashable]],
-) -> list[str]:
-    """Return the names of those of several machines that may be the same as another one, for all that is known.
-
-    Args:
-        machines: The hosts of each machine, by its name.
-        marks: By host what identifies its machine.
-    """
-    unknown = [name for name, hosts in machines.items() if not any(marks.get(host) for host in hosts)]
-    return unknown if len(machines) > 1 else []
 
 
 def host_name(path: Path) -> str:

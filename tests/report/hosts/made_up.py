@@ -3,8 +3,6 @@
 import dataclasses
 
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
-from gilscope.toolkit.report.table import Contrast, compare_builds
 from gilscope.toolkit.stats.verdict import Comparison
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from tests.fakes import MACHINE, RunMaker
@@ -41,16 +39,9 @@ def host_run(name, label="night", *, factor=1.0, rounds=8):
     return dataclasses.replace(run, machine=dataclasses.replace(MACHINE, cores=CORES[name], hostname=f"secret-{name}"))
 
 
-def contrast(ratio, spread=0.002):
+def comparison(ratio, spread=0.002):
     """Return what one host says of two cells, with half of its interval."""
-    seen = Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, confidence=0.95, floor=0.001, rounds=8)
-    return Contrast(baseline=cell("serial", 1, "3.14"), sample=cell("threads", 2, "3.14"), clock="wall",
-                    comparison=seen)
-
-
-def across(margin=0.03):
-    """Return the comparison of the build without the GIL with the one with it, on each host."""
-    return hosts_contrasts({name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}, margin=margin)
+    return Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, confidence=0.95, floor=0.001, rounds=8)
 
 
 def write_fleet(results, label="night", *, factor=1.0, names=tuple(HOSTS), lost=()):

@@ -8,15 +8,13 @@ import pytest
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Banner, Table
 from gilscope.toolkit.report.hosts.agreement import (
-    ABSENT,
-    AbsentRatio,
+    _verdicts,
     agreement,
-    hosts_contrasts,
+    build_contrasts,
     hosts_speedups,
     measured_host,
 )
 from gilscope.toolkit.report.hosts.as_json import hosts_values
-from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.wording import agreement_text, names_text
 from gilscope.toolkit.report.provenance import WITHOUT_PGO
@@ -24,7 +22,7 @@ from gilscope.toolkit.report.table import build_tables, compare_builds
 from gilscope.toolkit.report.wording import entry_text
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_build
-from tests.report.hosts.made_up import HOSTS, STATES, across, cell, contrast, host_run
+from tests.report.hosts.made_up import HOSTS, STATES, cell, comparison, host_run
 from tests.report.test_golden import GOLDEN, check
 
 pytestmark = pytest.mark.newest
@@ -54,7 +52,7 @@ def test_host_says_of_itself_what_its_own_report_says(hosts):
 def test_cell_that_a_host_lacks_says_why(hosts):
     over = rows_of(hosts)["subinterpreters"]
     assert list(over.by) == ["host-1", "host-2", "host-4"]
-    assert over.lacking == {"host-3": AbsentRatio(reason="starved", short="starved")}
+    assert over.lacking == {"host-3": "starved"}
 
 
 def test_host_with_more_cores_has_more_workers():
@@ -69,7 +67,7 @@ def test_host_with_more_cores_has_more_workers():
     assert [(each.sample.runner, each.sample.workers, list(each.by)) for each in ratios] == [
         ("threads", 2, ["small", "large"]), ("threads", 4, ["large"]),
         ("subinterpreters", 2, ["small", "large"]), ("subinterpreters", 4, ["large"])]
-    assert ratios[1].lacking == {"small": ABSENT}
+    assert ratios[1].lacking == {"small": "not measured"}
 
 
 def test_what_no_build_can_run_has_no_row(hosts):
@@ -102,8 +100,7 @@ def test_agreement(words, word, holds, others, changes):
 
 def test_small_difference_does_not_contradict_none():
     def found(*ratios):
-        (each,) = hosts_contrasts({f"host-{k}": [contrast(ratio)] for k, ratio in enumerate(ratios)})
-        return each.agreement
+        return agreement(_verdicts({f"host-{k}": comparison(ratio) for k, ratio in enumerate(ratios)}))
 
     assert (found(0.98, 1.0).word, found(0.98, 1.0).changes) == ("same", False)
     assert (found(0.98, 0.985).word, found(0.9, 1.0).changes) == ("slower", True)
@@ -248,27 +245,23 @@ def test_one_host_shows_nothing_about_others(hosts):
     assert "nothing shows whether any holds elsewhere" in text
 
 
-def test_two_builds_on_a_fleet():
-    ratios = across()
-    found = {each.sample.runner: each for each in ratios}
-    assert found["serial"].agreement.word == "slower"
-    assert set(found["subinterpreters"].lacking) == {"host-3"}
-    document = hosts_comparison("night: 3.14t against 3.14", ratios, [*HOSTS], baseline="3.14", sample="3.14t")
-    check("hosts-compare.txt", terminal.render(document))
-    assert hosts_in_short(ratios) == list(document.sections[-1].items)
-
-
-@pytest.mark.parametrize(("margin", "word"), [(0.03, "cannot tell"), (0.2, "same")])
-def test_margin_is_that_of_the_words(margin, word):
-    (found,) = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)}, margin=margin)
-    assert (found.agreement.word, found.agreement.holds) == (word, ("host-0", "host-1", "host-2"))
-
-
-def test_builds_of_a_fleet_are_compared_on_each_host():
+def test_builds_of_a_fleet_are_compared_on_each_host(hosts):
     own = {name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}
-    (found,) = [each for each in hosts_contrasts(own) if each.sample.runner == "serial"]
+    (found,) = [each for each in build_contrasts(hosts) if each.sample.runner == "serial"]
     assert found.by == {
         name: next(each.comparison for each in own[name] if each.sample.runner == "serial") for name in HOSTS}
+    assert found.agreement.word == "slower"
+
+
+def test_build_that_a_host_lacks_is_a_footnote(hosts):
+    gone = RunMaker(rounds=4, seed=9)
+    gone.measure(cell("serial", 1, "3.14"), 1.0)
+    gone.measure(cell("threads", 2, "3.14"), 0.5)
+    gone.skip(cell("serial", 1, "3.14t"), "no module x")
+    document = hosts_document("night", [hosts[0], measured_host("host-2", gone.run(("3.14", "3.14t")))])
+    (table,) = [each for each in document.sections if isinstance(each, Table) and each.title.startswith("How many")]
+    assert entry_text(table.rows[0][-1]) == "-¹"
+    assert table.footnotes == ("3.14t: skipped: no module x",)
 
 
 @pytest.mark.parametrize(("names", "text"), [

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from gilscope.toolkit.report.as_json import comparison
 from gilscope.toolkit.report.hosts.agreement import measured_host
-from gilscope.toolkit.report.hosts.as_json import hosts_compare_values, hosts_values
-from gilscope.toolkit.report.table import compare_builds
+from gilscope.toolkit.report.hosts.as_json import hosts_values
 from tests.report.hosts.made_up import HOSTS, STATES, host_run
 from tests.report.test_as_json import check
 
@@ -31,10 +29,3 @@ def test_values_fit_their_schema_and_say_what_the_table_says(values):
 
 def test_hosts_that_nobody_says_anything_of_fit_the_schema():
     check(hosts_values("night", [measured_host("laptop", host_run("host-1"))]))
-
-
-def test_cells_of_a_comparison_are_those_of_the_hosts():
-    by = {name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}
-    values = check(hosts_compare_values(by, baseline="3.14", sample="3.14t", notes=(), margin=0.03))
-    assert [(each["host"], each["ratio"]) for each in values["cells"]] == [
-        (name, comparison(each.comparison)) for name, contrasts in by.items() for each in contrasts]

@@ -26,10 +26,8 @@ from gilscope.toolkit.store import (
     find_fleet,
     fleet_text,
     load_run,
-    machine_marks,
-    on_one_machine,
+    machines_of,
     read_fleet,
-    with_machines,
 )
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET, label_of
@@ -55,9 +53,7 @@ class HostRuns:
         self.folders = folders     # by host, if it has a run
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # the state of each host of a fleet; () if this is no fleet
-        # What identifies the machine of each host with a run.
-        self.marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
-        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(self.marks)]
+        self.machines = [MachineHosts(hosts) for hosts in machines_of(folders, self.states)]
         self.failed = 0            # the exit code if a run could not be read, or 0
         self.hostnames: list[str] = []   # names that a page must not contain
         self.readable: list[str] = []    # hosts whose run could be read
@@ -204,7 +200,6 @@ def fleet_hosts(label: str) -> HostRuns | None:
 def publish_hosts(runs: HostRuns, target: Path) -> int:
     """Write a copy of a fleet's run to the new folder `target`, without paths and host names; return the exit code."""
     label, fleet = Path(runs.label).name, visible_all(runs.fleet, without_places)
-    fleet = replace(fleet, hosts=with_machines(fleet.hosts, machine_marks(runs.folders, fleet.hosts)))
     if runs.is_one_machine:
         report = run_document(replace(runs.merged(without_traces), label=label))
     else:

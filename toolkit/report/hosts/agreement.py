@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentRatio:
-    """Why a host has no ratio."""
-
-    reason: str
-    short: str   # in a word or two: a table has no room for a sentence
-
-
-ABSENT = AbsentRatio(reason="not measured", short="not measured")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredHost:
     """The run of one host without its measurements: those of many hosts would not fit into memory."""
 
@@ -75,7 +64,7 @@ class HostsRatio:
     sample: Cell
     contrast: Contrast | None             # of the first host that compares the cells; None: a speed-up
     by: Mapping[str, Comparison]          # by host
-    lacking: Mapping[str, AbsentRatio]    # why the other hosts have none, by host
+    lacking: Mapping[str, str]            # why the other hosts have none, by host
     notes: Mapping[str, tuple[Note, ...]]   # footnotes of the ratio, by host
     agreement: Agreement
     best: frozenset[str]                    # hosts on which no measured model is significantly faster than this one
@@ -86,7 +75,7 @@ class _OnHost:
     """A ratio on one host."""
 
     comparison: Comparison | None
-    absent: AbsentRatio
+    absent: str     # why there is none
     notes: tuple[Note, ...]
     best: bool = False
 
@@ -112,9 +101,8 @@ def hosts_speedups(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
             of_baselines = {result.cell.build: result.process_notes for result in results if result.is_baseline}
             for result in filter(table.compares, results):
                 groups.setdefault((group_of(result.cell), result.cell.build), len(groups))
-                why = result.why_no_ratio
                 found.setdefault(result.cell, {})[host.name] = _OnHost(
-                    result.speedup, AbsentRatio(reason=why, short=why),
+                    result.speedup, result.why_no_ratio,
                     (*result.footnotes, *_of_baseline(of_baselines.get(result.cell.build, ()))),
                     best=result.cell in best)
     models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
@@ -122,23 +110,18 @@ def hosts_speedups(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
     return tuple(_together(cell, found[cell], [host.name for host in hosts]) for cell in cells)
 
 
-def hosts_contrasts(by: Mapping[str, Iterable[Contrast]], margin: float = MARGIN) -> tuple[HostsRatio, ...]:
-    """Return the comparisons of cells on the hosts, in the order in which the hosts have them.
-
-    Args:
-        by: The contrasts of each host.
-        margin: A difference up to this share counts as none.
-    """
+def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
+    """Compare the CPU time of one worker on two builds, on each host."""
     first: dict[tuple[Cell, Cell], Contrast] = {}
     found: dict[tuple[Cell, Cell], dict[str, _OnHost]] = {}
-    for host, contrasts in by.items():
-        for each in contrasts:
+    for host in hosts:
+        for each in (each for table in host.tables for each in table.contrasts if each.sample.workers == 1):
             key = (each.baseline, each.sample)
             first.setdefault(key, each)
-            absent = AbsentRatio(reason=each.reason, short=each.short_reason) if each.reason else ABSENT
-            found.setdefault(key, {})[host] = _OnHost(each.comparison, absent, (
+            found.setdefault(key, {})[host.name] = _OnHost(each.comparison, each.reason or "", (
                 *each.lacking_sessions, *each.sample_notes, *_of_baseline(each.baseline_notes)))
-    return tuple(_together(each.sample, found[key], [*by], margin, each) for key, each in first.items())
+    names = [host.name for host in hosts]
+    return tuple(_together(each.sample, found[key], names, each) for key, each in first.items())
 
 
 def _of_baseline(notes: Iterable[Note]) -> tuple[Note, ...]:
@@ -147,26 +130,25 @@ def _of_baseline(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def _together(
-    sample: Cell, found: Mapping[str, _OnHost], hosts: Sequence[str], margin: float = MARGIN,
-    contrast: Contrast | None = None,
+    sample: Cell, found: Mapping[str, _OnHost], hosts: Sequence[str], contrast: Contrast | None = None,
 ) -> HostsRatio:
     by = {host: each.comparison for host, each in found.items() if each.comparison is not None}
     return HostsRatio(
         sample=sample, contrast=contrast, by=by,
-        lacking={host: found[host].absent if host in found else ABSENT for host in hosts if host not in by},
-        notes={host: found[host].notes for host in by if found[host].notes}, agreement=agreement(_verdicts(by, margin)),
+        lacking={host: found[host].absent if host in found else "not measured" for host in hosts if host not in by},
+        notes={host: found[host].notes for host in by if found[host].notes}, agreement=agreement(_verdicts(by)),
         best=frozenset(host for host, each in found.items() if each.best))
 
 
-def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, SpeedVerdict]:
+def _verdicts(by: Mapping[str, Comparison]) -> dict[str, SpeedVerdict]:
     """Return the verdict of each host by its own report.
 
     A host with a significant difference that is certainly within the margin agrees with hosts that say "same".
     """
-    verdicts = {host: each.verdict(margin) for host, each in by.items()}
+    verdicts = {host: each.verdict() for host, each in by.items()}
     if SpeedVerdict.SAME not in verdicts.values():
         return verdicts
-    return {host: SpeedVerdict.SAME if beyond(by[host].between) <= margin else verdict
+    return {host: SpeedVerdict.SAME if beyond(by[host].between) <= MARGIN else verdict
             for host, verdict in verdicts.items()}
 
 

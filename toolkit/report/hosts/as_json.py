@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, finite, made
-from gilscope.toolkit.report.hosts.agreement import hosts_speedups
-from gilscope.toolkit.report.hosts.document import build_contrasts
+from gilscope.toolkit.report.as_json import cell_values, comparison, finite, made
+from gilscope.toolkit.report.hosts.agreement import build_contrasts, hosts_speedups
 from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
 from gilscope.toolkit.report.hosts.wording import agreement_text
 from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gilscope.toolkit.report.hosts.agreement import HostsRatio, MeasuredHost
-    from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.store import Host
 
 HOSTS = "gilscope/hosts/2"
@@ -50,25 +48,11 @@ def over_values(ratio: HostsRatio) -> dict[str, Any]:
         "hosts": {
             **{name: {"ratio": comparison(each), "reason": None,
                       "notes": [note.text for note in ratio.notes.get(name, ())]} for name, each in ratio.by.items()},
-            **{name: {"ratio": None, "reason": absent.reason, "notes": []} for name, absent in ratio.lacking.items()},
+            **{name: {"ratio": None, "reason": reason, "notes": []} for name, reason in ratio.lacking.items()},
         },
         "verdict": agreement.word, "holds_on": list(agreement.holds),
         "others": {str(word): list(names) for word, names in agreement.others.items()},
     }
-
-
-def hosts_compare_values(by: Mapping[str, Sequence[Contrast]], **more: Any) -> dict[str, Any]:
-    """Return the report of a comparison of cells on several hosts, each cell with its host.
-
-    Args:
-        by: The contrasts of each host.
-        more: The other arguments of `compare_values`.
-    """
-    values = compare_values([each for contrasts in by.values() for each in contrasts], **more)
-    hosts = [host for host, contrasts in by.items() for _ in contrasts]
-    for cell, host in zip(values["cells"], hosts, strict=True):
-        cell["host"] = host
-    return values
 
 
 def _hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Document, Heading, Lines, Section, summary_lines, with_scope
-from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_speedups
+from gilscope.toolkit.report.hosts.agreement import build_contrasts, hosts_speedups
 from gilscope.toolkit.report.hosts.tables import hosts_table, side_by_side, warnings
 from gilscope.toolkit.report.hosts.wording import BEST, EACH, agreement_text
 from gilscope.toolkit.report.sessions import scope_of_hosts
@@ -14,7 +14,7 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.report.hosts.agreement import HostsRatio, MeasuredHost
+    from gilscope.toolkit.report.hosts.agreement import MeasuredHost
     from gilscope.toolkit.store import Host
 
 
@@ -39,13 +39,6 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
     return with_scope(Document(tuple(sections)), scope_of_hosts([host.run for host in hosts]))
-
-
-def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsRatio, ...]:
-    """Compare the CPU time of one worker on two builds, on each host."""
-    return hosts_contrasts({
-        host.name: [each for table in host.tables for each in table.contrasts if each.sample.workers == 1]
-        for host in hosts})
 
 
 def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:

@@ -10,7 +10,6 @@ from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Table
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text
-from gilscope.toolkit.store import marks_of_hosts, unknown_machines
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -62,7 +61,8 @@ def _marks_of_all(ratio: HostsRatio, notes: Footnotes) -> tuple[int, ...]:
 
 def _on(ratio: HostsRatio, host: str, notes: Footnotes) -> Entry:
     if host not in ratio.by:
-        return Entry(ratio.lacking[host].short)
+        reason = ratio.lacking[host]
+        return Entry(reason) if ratio.contrast is None else Entry("-", notes.marks([reason]))
     gain = GainValue(ratio.by[host], best=host in ratio.best)
     return Entry(gain, notes.marks(note.text for note in ratio.notes.get(host, ())))
 
@@ -125,9 +125,10 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
 
 
 def unknown_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> list[str]:
-    """Return the hosts of which it is not known whether another one is the same machine: see `unknown_machines`."""
-    hostnames = {name: host.run.machine.hostname for host in hosts for name in host.names}
-    return unknown_machines({host.name: host.names for host in hosts}, marks_of_hosts(states, hostnames))
+    """Return the hosts of which it is not known whether another one is the same machine."""
+    stored = {host.name for host in states if host.machine is not None}
+    unknown = [host.name for host in hosts if not stored & {*host.names} and not host.run.machine.hostname]
+    return unknown if len(hosts) > 1 else []
 
 
 def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:

@@ -48,8 +48,8 @@ def holds_text(ratio: HostsRatio) -> str:
     parts += [f"{len(hosts)} cannot tell" if word == SpeedVerdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
               for word, hosts in agreement.others.items()]
     reasons: dict[str, list[str]] = {}
-    for host, absent in ratio.lacking.items():
-        reasons.setdefault(absent.short, []).append(host)
+    for host, reason in ratio.lacking.items():
+        reasons.setdefault("not compared" if ratio.contrast else reason, []).append(host)
     return "; ".join([*parts, *(f"{why} on {names_text(hosts)}" for why, hosts in reasons.items())])
 
 

@@ -31,7 +31,6 @@ class Contrast:
     clock: Clock
     comparison: Comparison | None = None
     reason: str | None = None   # why there is no comparison
-    short_reason: str = "not compared"     # the same for a table, which has no room for a sentence
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
     baseline_notes: tuple[Note, ...] = ()  # on the processes of that side, beside its time
@@ -156,8 +155,8 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
                 replace(result, comparison=_unpaired(cell, chosen, before, after)), (before, after),
                 (first.label, second.label)))
         elif cell not in shared:
-            only = f"only in {first.label if cell in left.cells() else second.label}"
-            contrasts.append(replace(result, reason=only, short_reason=only))
+            only = first.label if cell in left.cells() else second.label
+            contrasts.append(replace(result, reason=f"only in {only}"))
         else:
             contrasts.append(_without_comparison(
                 result, [(f"in {first.label}", left, cell), (f"in {second.label}", right, cell)]))
@@ -242,6 +241,5 @@ def _without_comparison(contrast: Contrast, sides: Iterable[tuple[str, Index, Ce
         if isinstance(result, Absence):
             names.setdefault(f"{result.word}: {result.reason}", []).append(name)
     if not names:
-        unshared = "they share no round on this clock"
-        return replace(contrast, reason=unshared, short_reason=unshared)
+        return replace(contrast, reason="they share no round on this clock")
     return replace(contrast, reason="; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()))

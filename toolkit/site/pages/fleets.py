@@ -13,7 +13,7 @@ from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.machines import MachineHosts
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.site.sources import file_name
-from gilscope.toolkit.store import is_fleet, machine_marks, read_fleet, with_machines
+from gilscope.toolkit.store import is_fleet, read_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,8 +70,6 @@ def _measured(loaded: LoadedRun) -> MeasuredHost:
 def _states(folder: Path) -> tuple[Host, ...]:
     """Return the states of all hosts of a fleet, without private text; () if they cannot be read."""
     try:
-        hosts = read_fleet(folder).hosts
+        return visible_all(read_fleet(folder).hosts, without_places)
     except BadFileError:
         return ()
-    marks = machine_marks({host.name: folder / host.name for host in hosts}, hosts)
-    return visible_all(with_machines(hosts, marks), without_places)
