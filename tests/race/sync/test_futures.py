@@ -63,21 +63,20 @@ def test_finished_task_is_not_ordered_before_one_of_another_worker(core, pool, u
 
 
 def test_idle_worker_that_takes_a_task_is_not_ordered_after_a_finished_one(core, pool, unseen):
-    both, finished = meet(), Unseen()
-    pool.submit(lambda: (both(), core.write("x"), finished.set()))
+    both, hold, held = meet(), Unseen(), Unseen()
+    first = pool.submit(lambda: (both(), core.write("x"), threading.get_ident())[-1])
     second = pool.submit(lambda: (both(), unseen.wait()))
-    finished.wait()
-    threads = [thread.ident for thread in pool._threads]
-    hold = Unseen()
-    third = pool.submit(lambda: (hold.wait(), threading.get_ident()))    # occupies the idle worker
+    third = pool.submit(lambda: (held.set(), hold.wait(), threading.get_ident())[-1])
+    held.wait()     # in the worker of `first`: the other one waits
     unseen.set()
     second.result(PATIENCE)
     fourth = pool.submit(lambda: core.write("x"))
     fourth.result(PATIENCE)
     hold.set()
-    assert third.result(PATIENCE)[1] in threads
+    assert third.result(PATIENCE) == first.result(PATIENCE)
     assert core.raced == {"x"}
-    finished.close()
+    hold.close()
+    held.close()
 
 
 @pytest.mark.parametrize("see", [
@@ -141,7 +140,7 @@ def test_as_completed_keeps_no_future_it_has_yielded(core, pool):
         futures.remove(future)
         gone.append(weakref.ref(future))
         del future
-    del pool
+    pool.shutdown()     # a worker forgets a future after it has set the result
     import gc
     gc.collect()
     assert [ref() for ref in gone] == [None, None]

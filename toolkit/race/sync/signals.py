@@ -17,7 +17,7 @@ class SignalPatches:
 
     def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
-        self._current: dict[int, tuple[Any, Any]] = {}    # signal -> the handler installed, the program's handler
+        self._wrapper: type[Any] = type(layer.core.wrap(imitate))
 
     def patch(self, module: Any) -> None:
         """Patch signal() and getsignal()."""
@@ -28,14 +28,12 @@ class SignalPatches:
             # The interpreter's own handler raises KeyboardInterrupt; programs compare handlers with it.
             if callable(handler) and handler is not module.default_int_handler and not isinstance(handler, int):
                 ours = self._unmuted(handler)
-            earlier = self._theirs(signalnum, set_handler(signalnum, ours))
-            self._current[int(signalnum)] = ours, handler
-            return earlier
+            return self._theirs(set_handler(signalnum, ours))
 
         def getsignal(signalnum: Any) -> Any:
-            return self._theirs(signalnum, get_handler(signalnum))
+            return self._theirs(get_handler(signalnum))
 
-        self._layer.on_undo(lambda: self._give_back(set_handler, get_handler))
+        self._layer.on_undo(lambda: self._give_back(module.NSIG, set_handler, get_handler))
         self._layer.replace(module, "signal", imitate(set_handler, signal))
         self._layer.replace(module, "getsignal", imitate(get_handler, getsignal))
 
@@ -43,13 +41,15 @@ class SignalPatches:
         layer = self._layer
         return layer.core.wrap(handler, layer.unmute, layer.remute, layer.remute, muted=False, handles_signal=True)
 
-    def _theirs(self, signalnum: Any, handler: Any) -> Any:
-        ours, theirs = self._current.get(int(signalnum), (None, None))
-        return theirs if ours is not None and handler is ours else handler
+    def _theirs(self, handler: Any) -> Any:
+        # A table of our handlers would be wrong between the call that installs one and the entry: signals come there.
+        return handler.__wrapped__ if type(handler) is self._wrapper else handler
 
-    def _give_back(self, set_handler: Callable[..., Any], get_handler: Callable[..., Any]) -> None:
-        for signalnum, (ours, theirs) in self._current.items():
-            if ours is not theirs and get_handler(signalnum) is ours:
+    def _give_back(self, end: int, set_handler: Callable[..., Any], get_handler: Callable[..., Any]) -> None:
+        for signalnum in range(1, end):
+            ours = get_handler(signalnum)
+            theirs = self._theirs(ours)
+            if theirs is not ours:
                 try:
                     set_handler(signalnum, theirs)
                 except ValueError:   # not in the main thread: our handler keeps calling the program's
