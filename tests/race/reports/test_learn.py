@@ -1,5 +1,6 @@
 """Entries for today's findings in the suppress list of pyproject.toml."""
 
+import resource
 import tomllib
 
 import pytest
@@ -62,6 +63,30 @@ def test_a_finding_is_one_entry_that_suppresses_it_and_no_other(tmp_path):
         ("Account.balance", "bank.py", "unreviewed"), ("Stats.hits", "*/stats/a.py", "unreviewed")]
     assert [[entry.covers(race, ROOT) for race in found.races] for entry in entries] == [
         [True, True, False], [False, False, True]]
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text := "# reasons\n" * 1000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(text) // 2, limits[1]))
+    try:
+        with pytest.raises(BadFileError, match="File too large"):
+            learn(make_report(), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_remains_a_link_with_its_mode(tmp_path):
+    (target := tmp_path / "shared.toml").write_text("")
+    target.chmod(0o640)
+    (path := tmp_path / "pyproject.toml").symlink_to(target)
+    learn(make_report(), path)
+    assert path.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert settings(target).suppressions
 
 
 def test_a_clean_report_changes_no_file(tmp_path):

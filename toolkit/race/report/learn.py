@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def learn(report: RaceReport, path: Path) -> str:
         return ""
     try:
         text = path.read_bytes().decode()
-        path.write_bytes(with_entries(text, entries).encode())
+        _replace(path.resolve(), with_entries(text, entries).encode())    # a symbolic link remains one
     except OSError as error:
         raise BadFileError(f"--learn writes into {path}: {error.strerror}") from error
     except ValueError as error:
@@ -46,6 +47,17 @@ def learn(report: RaceReport, path: Path) -> str:
                            f"{rows}") from error
     added = counted(len(entries), "new entry", "new entries")
     return f"{path.name}: {added} in suppress of [{TABLE}], {UNREVIEWED}: write why in each"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replace a file's content at once: a full disk or a killed process leaves the old one."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(content)
+        shutil.copymode(path, aside)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _entry(group: Sequence[Race], root: str) -> Entry:
