@@ -479,7 +479,8 @@ def violates(act, span):
     """Return True if the act invalidates the read before the span's write, or the presence that it asked for."""
     kind = span.write.kind
     if kind in (GROW, SHRINK):
-        return act.kind in (kind, RESHAPE)
+        copied = kind == SHRINK and span.write.site.flags & Flag.VALUE     # what is added after the copy is lost
+        return act.kind in (kind, RESHAPE) or bool(copied and act.kind == GROW)
     return kind in (WRITE, ATOMIC) and act.kind in (WRITE, ATOMIC) and (act.presence or not span.presence)
 
 

@@ -357,6 +357,8 @@ LOST = "what another thread stores in between is lost."
      f"The value read in line 14 is written back in line 16: {LOST}"),
     ("lost update", "", access("write", 3), split("write", test=14, act=14),
      f"The write in line 14 depends on an earlier read: {LOST}"),
+    ("lost update", "", access("append", 3), split("clear", test=14, act=16),
+     "What another thread adds between line 14 and line 16 is lost."),
     ("torn multi-step write", "", access("read", 3), access("write", 5),
      "The write takes several steps: another thread can see or leave a mixture."),
     ("torn multi-step write", "", access("read", 3), make_access(place=frame("bank.py:5", "f"), lines=(4, 6)),

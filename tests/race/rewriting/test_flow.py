@@ -175,7 +175,18 @@ def test_taking_all_and_leaving_nothing_is_right_whatever_the_test_outside_saw()
     """) == ["self.q@4 -> self.q@4: VALUE|RECHECKED"]
     assert body("n = self.c\nq(n)\nself.c = 0") == ["self.c@2 -> self.c@4: VALUE|RECHECKED"]
     assert body("n = list(self.c)\nself.c.clear()") == ["self.c@2 -> self.c@3: VALUE|RECHECKED"]
+    assert body("n = self.c[:]\nself.c.clear()") == ["self.c[:]@2 -> self.c@3: VALUE|RECHECKED"]
     assert body("n = self.c\nq(n)\nself.c = None") == []
+    assert body("n = self.c[1:]\nself.c.clear()") == []
+
+
+def test_what_was_taken_in_another_locked_block_may_be_outdated():
+    assert body("""
+        with lock:
+            batch = list(self.c)
+        with lock:
+            self.c.clear()
+    """) == ["self.c@3 -> self.c@5: VALUE"]
 
 
 ACCOUNT = """

@@ -112,6 +112,8 @@ def _lost(sides: Sequence[Access], name: _Lines) -> str:
     for side in sides:
         if side.partner is not None and side.partner.line != side.place.line:
             read, written = (side.place, side.partner) if side.verb in READS else (side.partner, side.place)
+            if side.verb == "clear":
+                return f"What another thread adds between {name.of(read)} and {name.of(written)} is lost."
             return (f"The value read in {name.of(read)} is written back in {name.of(written)}: "
                     "what another thread stores in between is lost.")
     update = next((side for side in sides if side.partner is not None), sides[0])

@@ -42,6 +42,11 @@ def exits(body: Sequence[ast.stmt]) -> bool:
             and isinstance(last.value.func, ast.Attribute) and last.value.func.attr in ("exit", "_exit", "abort"))
 
 
+def _is_whole(key: ast.expr) -> bool:
+    """Return True for the `:` of `items[:]`."""
+    return isinstance(key, ast.Slice) and not (key.lower or key.upper or key.step)
+
+
 def is_reset(value: ast.expr) -> bool:
     """Return True if the value is empty or zero; None and False do not count, since they may be states."""
     if isinstance(value, ast.Constant):
@@ -174,22 +179,21 @@ class StatementFlow(CallFlow):
 
     def take(self, value: ast.expr | None) -> None:
         """Record that a local gets a location's whole value, as in `batch = self.items` or `list(self.items)`."""
-        whole = value
+        inner, role = None, "size"
         if isinstance(value, ast.Call):
-            inner: ast.expr | None = None
-            role = "size"
             if isinstance(value.func, ast.Name) and value.func.id in SNAPSHOTS and len(value.args) == 1:
                 inner = value.args[0]
             elif isinstance(value.func, ast.Attribute) and value.func.attr == "copy" and not value.args:
                 inner, role = value.func.value, "method"
-            base = self.paths.of(inner)
-            if base:
-                place = NamedLocation("size", base, None)
-                self.taken[place] = Read(Role(role, value), place, self.held)
-            whole = inner
-        found = self.place(whole) if isinstance(whole, ast.Name | ast.Attribute | ast.Subscript) else None
-        if found and whole is not None:
-            self.taken[found] = Read(Role("access", whole), found, self.held)
+        elif isinstance(value, ast.Subscript) and _is_whole(value.slice):
+            inner, role = value.value, "access"
+        if value is not None and (base := self.paths.of(inner)):
+            place = NamedLocation("size", base, None)
+            self.taken[place] = Read(Role(role, value), place, self.held)
+        for whole in (value, inner):
+            found = self.place(whole) if isinstance(whole, ast.Name | ast.Attribute | ast.Subscript) else None
+            if found and whole is not None:
+                self.taken[found] = Read(Role("access", whole), found, self.held)
 
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         """Record a store that is its own partner; earlier tests are partners as well."""

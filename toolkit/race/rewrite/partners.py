@@ -148,7 +148,8 @@ class PartnerFinder:
         taken = frame.taken.pop(place, None)
         if taken and (resets or clears):
             partners.add(taken.role)    # correct whatever an earlier guard found: it takes the present value
-            flags = Flag.VALUE | Flag.RECHECKED
+            inside = all(region in frame.held for region in taken.held)
+            flags = Flag.VALUE | (Flag.RECHECKED if inside else Flag.NONE)
         else:
             guards, superseded = self._guards(frame, place)
             # After `if self.n == old: self.n = new` under a lock nothing depends on the old read any more.

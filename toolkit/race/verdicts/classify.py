@@ -76,8 +76,11 @@ def _on_iterator(conflict: ConflictContext) -> bool:
     return conflict.record.part == "iterator"
 
 
-def _on_structure(conflict: ConflictContext) -> bool:
-    return conflict.record.part == "structure"
+def _checks_structure(conflict: ConflictContext) -> bool:
+    """Return True for a container as a whole, unless it is emptied after it was copied: that decides about nothing."""
+    return conflict.record.part == "structure" and not any(
+        side.span >= 0 and side.kind == AccessKind.SHRINK and side.site.flags & Flag.VALUE
+        for side in (conflict.first, conflict.second))
 
 
 def _any_kind(kind: AccessKind) -> Condition:
@@ -157,7 +160,7 @@ ORDER_KINDS: KindTable = (
 )
 SPAN_KINDS: KindTable = (
     # kind      a span with another thread's write inside                     condition
-    (CHECK,     "a check of a container's size or keys",                      _on_structure),
+    (CHECK,     "a check of a container's size or keys",                      _checks_structure),
     (CHECK,     "a test that met another thread's act, whatever it decides",  _check_met_act),
     (CHECK,     "a test that decides about the write",                        _test_guards_write),
     (LOST,      "any other: the write takes its value from the read",         _always),

@@ -452,6 +452,46 @@ def case_check_of_a_queue_that_is_shut_down(w):
     assert w.pairs() == {("span", "full>put GROW", "shutdown GROW")}
 
 
+def case_copied_and_then_cleared(w):
+    """What is added after the copy is in neither; what is added after a mere test is not touched by the act."""
+    copy = w.site("copy", "list", ADD, op="size")
+    tested = w.site("tested", "len", CHECK, op="size")
+    clear = w.site("clear", "clear", Flag.VALUE, partners=("copy",), op="method")
+    shrink = w.site("shrink", "pop", Flag.GUARD, partners=("tested",), op="method")
+    grow = w.site("grow", "append", op="method")
+    lock, line = w.lock(), [1, 2, 3]
+
+    def flush():
+        with lock:
+            list(w.size(line, copy))
+        with lock:
+            w.method(line, clear).clear()
+
+    def flush_at_once():
+        with lock:
+            list(w.size(line, copy))
+            w.method(line, clear).clear()
+
+    def take():
+        with lock:
+            some = len(w.size(line, tested))
+        if some:
+            with lock:
+                w.method(line, shrink).pop()
+
+    def add():
+        with lock:
+            w.method(line, grow).append(1)
+
+    w.run(flush, add)
+    assert w.pairs() == {("span", "copy>clear SHRINK", "grow GROW")}
+    w.run(add, flush)
+    assert w.pairs() == {("span", "grow GROW", "copy>clear SHRINK")}
+    w.run(add, take)
+    w.run(add, flush_at_once)
+    w.clean()
+
+
 def case_item_of_a_list(w):
     read = w.site("read", "", ADD, op="item_read")
     write = w.site("write", "", Flag.VALUE, partners=("read",), op="item_write")

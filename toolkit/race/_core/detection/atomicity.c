@@ -26,7 +26,7 @@ against_span(Touch *touch, Access span)
 {
     Where *where = where_at(span.where);
     if (where->span_site >= 0 && EPOCH_SLOT(span.epoch) != touch->thread->slot
-        && violates(where_at(touch->where), where->kind, where->bits & ASKED_PRESENCE)
+        && violates(where_at(touch->where), where)
         && apart(where->span_locks, touch->locks) && !reported_as_order(touch, span, (uint32_t)touch->kind)
         && !past(touch->thread, NULL, span.epoch, share_lock(where->guards, touch->locks))) {
         found_add(touch, true, true, span, touch_access(touch));
@@ -38,7 +38,7 @@ static void
 span_against(Touch *touch, Access act, const Base *base, Access span)
 {
     Where *where = where_at(span.where), *other = where_at(act.where);
-    if (EPOCH_SLOT(act.epoch) != touch->thread->slot && violates(other, where->kind, where->bits & ASKED_PRESENCE)
+    if (EPOCH_SLOT(act.epoch) != touch->thread->slot && violates(other, where)
         && apart(where->span_locks, other->locks) && !reported_as_order(touch, act, where->kind)
         && !past(touch->thread, base, act.epoch, share_lock(where->guards, other->locks))) {
         found_add(touch, true, false, act, span);

@@ -112,13 +112,18 @@ opens_use(Thread *thread, const Record *record, uint64_t key)
     }
 }
 
-/* True if a write invalidates the read of a span: for a test of presence, if it changes the presence.  */
+/* True if a write invalidates the read of a span: for a test of presence, if it changes the presence; for a copy before a
+   `clear`, also if it adds an item, which neither has.  */
 static inline bool
-violates(const Where *write, uint32_t act, bool presence)
+violates(const Where *write, const Where *span)
 {
+    uint32_t act = span->kind;
+    if (act == SHRINK && write->kind == GROW) {
+        return site_flags(span->site) & VALUE;
+    }
     if (act == GROW || act == SHRINK) {
         return write->kind == act || write->kind == RESHAPE;
     }
     return (act == WRITE || act == ATOMIC) && (write->kind == WRITE || write->kind == ATOMIC)
-        && (write->bits & CHANGES_PRESENCE || !presence);
+        && (write->bits & CHANGES_PRESENCE || !(span->bits & ASKED_PRESENCE));
 }
