@@ -305,10 +305,12 @@ typedef struct Thread {
 #define ATTENTION_POLLED 2
 
 /* ---- Python objects ---------------------------------------------------------------------------------------------- */
+typedef struct Op Op;
 typedef struct {
     PyObject_HEAD
     int32_t number;
     _Atomic(uint32_t) flags;    /* a later site may add some */
+    const Op *op;
     PyObject *key;          /* attribute, name or method: interned */
     const Method *method;   /* of the op `method`, else NULL */
     const Function *function;      /* of the op `size`, else NULL */
@@ -316,6 +318,16 @@ typedef struct {
     int32_t *partners;
     PyObject *info;
 } Site;
+
+/* What rewritten code calls under a name, and what it does at a site of that name: module.c has the table.  */
+typedef PyObject *(*OpCall)(PyObject *, PyObject *const *, Py_ssize_t);
+struct Op {
+    const char *name;
+    OpCall call;
+    PyObject *(*at)(Thread *, PyObject *, Site *);      /* of op_at(): track an access of the object; return what stands for it */
+    int kind, options;      /* of the access, if they are the same at each site */
+    bool stores_attribute, removes;
+};
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 typedef struct {

@@ -1,5 +1,52 @@
 /* The Python module: ops, sites, clocks, and the functions of the interface in toolkit/race/core.py.  */
 
+/* ---- ops --------------------------------------------------------------------------------------------------------- */
+static const Op ops[] = {
+    {.name = "attr_read", .call = op_at, .at = at_attr_read},
+    {.name = "attr_write", .call = op_at, .at = at_attr_write, .stores_attribute = true},
+    {.name = "attr_update", .call = op_at, .at = at_attr_update, .stores_attribute = true},
+    {.name = "attr_proxy", .call = op_at, .at = at_attr_proxy, .stores_attribute = true},
+    {.name = "attr_store", .call = op_attr_store, .stores_attribute = true},
+    {.name = "item_read", .call = op_item_read},
+    {.name = "item_write", .call = op_item_write},
+    {.name = "item_delete", .call = op_item_delete, .removes = true},
+    {.name = "item_proxy", .call = op_at, .at = at_item_proxy},
+    {.name = "global_read", .call = op_at, .at = at_global, .kind = READ},
+    {.name = "global_write", .call = op_at, .at = at_global, .kind = WRITE},
+    {.name = "global_update", .call = op_at, .at = at_global, .kind = WRITE, .options = UPDATE},
+    {.name = "cell_read", .call = op_cell, .kind = READ},
+    {.name = "cell_write", .call = op_cell, .kind = WRITE},
+    {.name = "cell_update", .call = op_cell, .kind = WRITE, .options = UPDATE},
+    {.name = "method", .call = op_at, .at = at_method},
+    {.name = "contains", .call = op_contains},
+    {.name = "size", .call = op_at, .at = at_size},
+    {.name = "iterate", .call = op_iterate},
+    {.name = "advance", .call = op_at, .at = at_advance},
+    {.name = "dynamic", .call = op_dynamic},
+    {.name = "enter", .call = op_enter},
+    {.name = "begin", .call = op_begin},
+    {.name = "reads", .call = op_again, .kind = READ},
+    {.name = "writes", .call = op_again, .kind = WRITE},
+    {.name = "token", .call = op_token},
+    {.name = "locals_", .call = op_locals},
+    {.name = "slice_", .call = op_slice},
+    {.name = "locking", .call = op_locking},
+};
+#define N_OPS (sizeof(ops) / sizeof(ops[0]))
+static PyMethodDef op_defs[N_OPS];
+
+static const Op *
+op_called(PyObject *name)
+{
+    for (size_t i = 0; i < N_OPS; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, ops[i].name) == 0) {
+            return &ops[i];
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "no such op: %R", name);
+    return NULL;
+}
+
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
 static PyObject *
 site_reduce(PyObject *self, PyObject *Py_UNUSED(none))
@@ -32,10 +79,9 @@ static PyType_Spec site_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, .slots = site_slots};
 
 static bool
-site_removes(const Site *site, PyObject *op)
+site_removes(const Site *site)
 {
-    return site->flags & DELETE || PyUnicode_CompareWithASCIIString(op, "item_delete") == 0
-        || (site->method != NULL && site->method->removes);
+    return site->flags & DELETE || site->op->removes || (site->method != NULL && site->method->removes);
 }
 
 static bool
@@ -45,22 +91,13 @@ site_empties(const Site *site)
     return effect == EFFECT_CLEAR || effect == EFFECT_REMOVE_ANY;
 }
 
-static bool
-site_stores_attribute(PyObject *op)
-{
-    return PyUnicode_CompareWithASCIIString(op, "attr_write") == 0
-        || PyUnicode_CompareWithASCIIString(op, "attr_update") == 0
-        || PyUnicode_CompareWithASCIIString(op, "attr_store") == 0
-        || PyUnicode_CompareWithASCIIString(op, "attr_proxy") == 0;
-}
-
 /* Add the flags that the core derives.  A site may get flags from a later one: a store marks the read that guards it.  */
 static void
-site_learn(Site *site, PyObject *op)
+site_learn(Site *site)
 {
     uint32_t flags = site->flags;
     flags |= flags & (POLL | SPAN_READ) || site->n_partners > 0 ? OPENS_SLOWLY : 0;
-    if (site_removes(site, op)) {
+    if (site_removes(site)) {
         flags |= REMOVES_ITEM | (site->n_partners > 0 ? REMOVES : 0);
     }
     if (site_empties(site)) {
@@ -84,9 +121,9 @@ site_learn(Site *site, PyObject *op)
 }
 
 static int
-site_read_info(Site *site, PyObject *info, PyObject **op)
+site_read_info(Site *site, PyObject *info)
 {
-    *op = PyObject_GetAttrString(info, "op");
+    PyObject *op = PyObject_GetAttrString(info, "op");
     PyObject *flags = PyObject_GetAttrString(info, "flags");
     PyObject *partners = PyObject_GetAttrString(info, "partners");
     site->key = PyObject_GetAttrString(info, "key");
@@ -96,7 +133,7 @@ site_read_info(Site *site, PyObject *info, PyObject **op)
     if (site->key != NULL && !PyUnicode_CheckExact(site->key)) {
         PyErr_SetString(PyExc_TypeError, "the key of a site must be a str");
     }
-    else if (*op != NULL && flags != NULL && list != NULL && site->key != NULL) {
+    else if (op != NULL && flags != NULL && list != NULL && site->key != NULL && (site->op = op_called(op)) != NULL) {
         PyUnicode_InternInPlace(&site->key);
         site->flags = (uint32_t)PyLong_AsUnsignedLongMask(flags);
         site->n_partners = (int32_t)PyTuple_GET_SIZE(list);
@@ -106,6 +143,7 @@ site_read_info(Site *site, PyObject *info, PyObject **op)
         }
         failed = PyErr_Occurred() ? -1 : 0;
     }
+    Py_XDECREF(op);
     Py_XDECREF(flags);
     Py_XDECREF(list);
     return failed;
@@ -114,7 +152,7 @@ site_read_info(Site *site, PyObject *info, PyObject **op)
 static PyObject *
 api_site(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *info, *op = NULL;
+    PyObject *info;
     int number;
     if (!PyArg_ParseTuple(args, "Oi:site", &info, &number)) {
         return NULL;
@@ -130,26 +168,20 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
     memset((char *)site + sizeof(PyObject), 0, sizeof(Site) - sizeof(PyObject));
     site->info = Py_NewRef(info);
     site->number = number;
-    if (site_read_info(site, info, &op) < 0) {
-        Py_XDECREF(op);
+    if (site_read_info(site, info) < 0) {
         Py_DECREF(site);
         return NULL;
     }
-    if (PyUnicode_CompareWithASCIIString(op, "method") == 0) {
-        site->method = method_called(site->key);
-    }
-    else if (PyUnicode_CompareWithASCIIString(op, "size") == 0) {
-        site->function = function_called(site->key);
-    }
+    site->method = site->op->at == at_method ? method_called(site->key) : NULL;
+    site->function = site->op->at == at_size ? function_called(site->key) : NULL;
     make_immortal((PyObject *)site);
     if (site->key != NULL) {
         make_immortal(Py_NewRef(site->key));
     }
-    if (site_stores_attribute(op)) {
+    if (site->op->stores_attribute) {
         stored_name_add(site->key);
     }
-    site_learn(site, op);
-    Py_DECREF(op);
+    site_learn(site);
     return (PyObject *)site;
 }
 
@@ -650,18 +682,6 @@ refuse_other_build(void)
 }
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */
-#define OP(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
-static PyMethodDef op_defs[] = {
-    OP("attr_read", op_attr_read), OP("attr_write", op_attr_write), OP("attr_update", op_attr_update),
-    OP("attr_proxy", op_attr_proxy), OP("attr_store", op_attr_store), OP("item_read", op_item_read),
-    OP("item_write", op_item_write), OP("item_delete", op_item_delete), OP("item_proxy", op_item_proxy),
-    OP("global_read", op_global_read), OP("global_write", op_global_write), OP("global_update", op_global_update),
-    OP("cell_read", op_cell_read), OP("cell_write", op_cell_write), OP("cell_update", op_cell_update),
-    OP("method", op_method), OP("contains", op_contains), OP("size", op_size), OP("iterate", op_iterate),
-    OP("advance", op_advance), OP("dynamic", op_dynamic), OP("enter", op_enter), OP("begin", op_begin),
-    OP("reads", op_reads), OP("writes", op_writes), OP("token", op_token), OP("locals_", op_locals),
-    OP("slice_", op_slice), OP("locking", op_locking), {NULL, NULL, 0, NULL}};
-
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
     {"start", api_start, METH_O, "Start tracking; on_conflict is called with each conflict."},
@@ -717,18 +737,19 @@ make_types(PyObject *module)
 static int
 make_ops(PyObject *module)
 {
-    PyObject *ops = PyDict_New();
-    for (PyMethodDef *def = op_defs; ops != NULL && def->ml_name != NULL; def++) {
-        PyObject *op = PyCFunction_New(def, NULL);
-        if (op == NULL || PyDict_SetItemString(ops, def->ml_name, op) < 0) {
-            Py_CLEAR(ops);
+    PyObject *made = PyDict_New();
+    for (size_t i = 0; made != NULL && i < N_OPS; i++) {
+        op_defs[i] = (PyMethodDef){ops[i].name, (PyCFunction)(void (*)(void))ops[i].call, METH_FASTCALL, NULL};
+        PyObject *op = PyCFunction_New(&op_defs[i], NULL);
+        if (op == NULL || PyDict_SetItemString(made, ops[i].name, op) < 0) {
+            Py_CLEAR(made);
         }
         else {
             make_immortal(op);
         }
     }
-    int failed = ops == NULL ? -1 : PyModule_AddObjectRef(module, "ops", ops);
-    Py_XDECREF(ops);
+    int failed = made == NULL ? -1 : PyModule_AddObjectRef(module, "ops", made);
+    Py_XDECREF(made);
     return failed;
 }
 

@@ -475,7 +475,17 @@ def case_locals_without_our_names(w):
 def case_ops_are_transparent_while_alone(w):
     read, thing = w.site("read", "n"), Thing()
     assert w.attr_read(thing, read) is thing
-    assert w.item_read({"a": 1}, "a", read) == 1
-    assert w.contains(1, [1], read) is True
+    assert w.item_read({"a": 1}, "a", w.site("item", op="item_read")) == 1
+    assert w.contains(1, [1], w.site("in", op="contains")) is True
     assert w.slice_(1, 2) == slice(1, 2)
     assert sys.getrefcount(thing) <= 4
+
+
+def case_op_refuses_the_site_of_another(w):
+    read = w.site("read", "n")
+    for op, arguments in ((w.item_read, ({}, "a")), (w.enter, ()), (w.reads, (w.begin(), 1))):
+        try:
+            op(*arguments, read)
+        except TypeError:
+            continue
+        raise AssertionError(op)

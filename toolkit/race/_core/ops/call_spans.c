@@ -214,12 +214,16 @@ op_begin(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize
 }
 
 static PyObject *
-op_again(PyObject *const *args, int side)
+op_again(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
+    if (!check_op(op_again, args, n, 3)) {
+        return NULL;
+    }
+    const Site *site = last_site(args, n);
     uint64_t since;
     if (Py_IS_TYPE(args[0], recording_type) && recording_finish((Recording *)args[0], &since) && is_active()
         && is_noting(self_thread)) {
-        again(self_thread, (Site *)args[2], since, side);
+        again(self_thread, site, since, site->op->kind == WRITE);
     }
     return Py_NewRef(args[1]);
 }
@@ -234,21 +238,9 @@ static PyType_Spec recording_spec = {
     .slots = recording_slots};
 
 static PyObject *
-op_reads(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return check_op(args, n, 3) ? op_again(args, 0) : NULL;
-}
-
-static PyObject *
-op_writes(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return check_op(args, n, 3) ? op_again(args, 1) : NULL;
-}
-
-static PyObject *
 op_enter(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 1)) {
+    if (!check_op(op_enter, args, n, 1)) {
         return NULL;
     }
     if (is_active()) {

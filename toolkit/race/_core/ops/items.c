@@ -311,7 +311,7 @@ delete_item(Thread *thread, PyObject *container, PyObject *key, const Site *site
 static PyObject *
 op_item_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 3)) {
+    if (!check_op(op_item_read, args, n, 3)) {
         return NULL;
     }
     Thread *thread = noting_thread();
@@ -322,7 +322,7 @@ op_item_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 static PyObject *
 op_item_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 4)) {
+    if (!check_op(op_item_write, args, n, 4)) {
         return NULL;
     }
     Thread *thread = noting_thread();
@@ -334,7 +334,7 @@ op_item_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 static PyObject *
 op_item_delete(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 3)) {
+    if (!check_op(op_item_delete, args, n, 3)) {
         return NULL;
     }
     Thread *thread = noting_thread();
@@ -374,12 +374,9 @@ stand_in_dealloc(PyObject *self)
 }
 
 static PyObject *
-op_item_proxy(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_item_proxy(Thread *Py_UNUSED(thread), PyObject *container, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    return noting_thread() != NULL ? stand_in(item_proxy, args[0], last_site(args, n)) : Py_NewRef(args[0]);
+    return stand_in(item_proxy, container, site);
 }
 
 static PyObject *
@@ -404,12 +401,9 @@ item_proxy_set(PyObject *self, PyObject *key, PyObject *value)
 }
 
 static PyObject *
-op_attr_proxy(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_attr_proxy(Thread *Py_UNUSED(thread), PyObject *object, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    return noting_thread() != NULL ? stand_in(attribute_proxy, args[0], last_site(args, n)) : Py_NewRef(args[0]);
+    return stand_in(attribute_proxy, object, site);
 }
 
 static PyObject *

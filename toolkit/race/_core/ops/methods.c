@@ -355,25 +355,18 @@ method_called(PyObject *name)
 }
 
 static PyObject *
-op_method(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_method(Thread *thread, PyObject *container, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    Thread *thread = noting_thread();
-    Site *site = last_site(args, n);
-    if (thread == NULL || site->method == NULL) {
-        return Py_NewRef(args[0]);
-    }
-    enum EffectName effect = site->method->effects[columns[family_of(thread, args[0], site->key)]];
+    enum EffectName effect = site->method == NULL ? NO_EFFECT
+        : site->method->effects[columns[family_of(thread, container, site->key)]];
     if (effect == NO_EFFECT) {
-        return Py_NewRef(args[0]);
+        return Py_NewRef(container);
     }
     if (acts[effect].act == NULL) {
-        note_effect(thread, args[0], STEP_KEYS, effect_on(effect, site->method->in_steps, args[0], args[0]), site);
-        return Py_NewRef(args[0]);
+        note_effect(thread, container, STEP_KEYS, effect_on(effect, site->method->in_steps, container, container), site);
+        return Py_NewRef(container);
     }
-    StandIn *proxy = (StandIn *)stand_in(method_proxy, args[0], site);
+    StandIn *proxy = (StandIn *)stand_in(method_proxy, container, site);
     if (proxy != NULL) {
         proxy->effect = effect;
     }

@@ -26,11 +26,11 @@ noting_thread(void)
     return is_noting(thread) ? thread : NULL;
 }
 
-/* True if an op was called with `wanted` arguments, the last of which is a site.  */
+/* True if an op was called with `wanted` arguments, the last of which is one of its sites.  */
 static inline bool
-check_op(PyObject *const *args, Py_ssize_t n, Py_ssize_t wanted)
+check_op(OpCall op, PyObject *const *args, Py_ssize_t n, Py_ssize_t wanted)
 {
-    if (unlikely(n != wanted || !Py_IS_TYPE(args[n - 1], core.site_type))) {
+    if (unlikely(n != wanted || !Py_IS_TYPE(args[n - 1], core.site_type) || ((Site *)args[n - 1])->op->call != op)) {
         PyErr_SetString(PyExc_TypeError, "an op of gilscope takes other arguments: code rewritten for another core?");
         return false;
     }
@@ -65,34 +65,32 @@ noted_attribute(Thread *thread, PyObject *object, const Site *site, uint32_t mod
         && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial && !has_news(cached);
 }
 
+/* The ops on one object or value: return it, or what stands for it.  */
 static PyObject *
-op_attr_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+op_at(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 2)) {
+    if (!check_op(op_at, args, n, 2)) {
         return NULL;
     }
     Thread *thread = noting_thread();
-    if (thread != NULL) {
-        Site *site = last_site(args, n);
-        if (site->flags & (OPENS_SLOWLY | AUGMENTED) || !noted_attribute(thread, args[0], site, 1u << READ)) {
-            note_place(thread, place_of_attribute(thread, args[0], site->key, false), READ, site, 0, NULL);
-        }
-    }
-    return Py_NewRef(args[0]);
+    Site *site = last_site(args, n);
+    return thread != NULL ? site->op->at(thread, args[0], site) : Py_NewRef(args[0]);
 }
 
 static PyObject *
-op_attr_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_attr_read(Thread *thread, PyObject *object, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
+    if (site->flags & (OPENS_SLOWLY | AUGMENTED) || !noted_attribute(thread, object, site, 1u << READ)) {
+        note_place(thread, place_of_attribute(thread, object, site->key, false), READ, site, 0, NULL);
     }
-    Thread *thread = noting_thread();
-    if (thread != NULL) {
-        Site *site = last_site(args, n);
-        note_place(thread, place_of_attribute(thread, args[0], site->key, true), WRITE, site, 0, NULL);
-    }
-    return Py_NewRef(args[0]);
+    return Py_NewRef(object);
+}
+
+static PyObject *
+at_attr_write(Thread *thread, PyObject *object, Site *site)
+{
+    note_place(thread, place_of_attribute(thread, object, site->key, true), WRITE, site, 0, NULL);
+    return Py_NewRef(object);
 }
 
 /* True if the attribute is a property with getter and setter.  */
@@ -112,27 +110,17 @@ note_attr_update(Thread *thread, PyObject *object, const Site *site)
 }
 
 static PyObject *
-op_attr_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_attr_update(Thread *thread, PyObject *object, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    Thread *thread = noting_thread();
-    if (thread != NULL) {
-        Site *site = last_site(args, n);
-        if (site->flags & OPENS_SLOWLY || !noted_attribute(thread, args[0], site, 1u << WRITE | CACHED_SPAN)) {
-            if (note_attr_update(thread, args[0], site)) {
-                return stand_in(attribute_proxy, args[0], site);
-            }
-        }
-    }
-    return Py_NewRef(args[0]);
+    bool noted = !(site->flags & OPENS_SLOWLY) && noted_attribute(thread, object, site, 1u << WRITE | CACHED_SPAN);
+    return !noted && note_attr_update(thread, object, site) ? stand_in(attribute_proxy, object, site)
+                                                             : Py_NewRef(object);
 }
 
 static PyObject *
 op_attr_store(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 3)) {
+    if (!check_op(op_attr_store, args, n, 3)) {
         return NULL;
     }
     Site *site = last_site(args, n);
@@ -146,72 +134,32 @@ op_attr_store(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     Py_RETURN_NONE;
 }
 
-/* ---- globals ----------------------------------------------------------------------------------------------------- */
+/* ---- globals and closure variables ------------------------------------------------------------------------------- */
 static inline PyObject *
-note_global(PyObject *const *args, Py_ssize_t n, int kind, int options)
+note_variable(Thread *thread, PyObject *owner, Key key, PyObject *value, const Site *site)
 {
-    if (!check_op(args, n, 2)) {
+    int options = site->op->options;
+    bool kept = !(options & UPDATE) && !(site->flags & DELETE);
+    note(thread, owner, key, site->op->kind, site, options, NULL, kept ? value : NULL);
+    return Py_NewRef(value);
+}
+
+static PyObject *
+at_global(Thread *thread, PyObject *value, Site *site)
+{
+    return note_variable(thread, calling_globals(), key_item(thread, site->key), value, site);
+}
+
+static PyObject *
+op_cell(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(op_cell, args, n, 3)) {
         return NULL;
     }
     Thread *thread = noting_thread();
-    if (thread != NULL) {
-        Site *site = last_site(args, n);
-        PyObject *value = !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
-        note(thread, calling_globals(), key_item(thread, site->key), kind, site, options, NULL, value);
-    }
-    return Py_NewRef(args[0]);
-}
-
-static PyObject *
-op_global_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_global(args, n, READ, 0);
-}
-
-static PyObject *
-op_global_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_global(args, n, WRITE, 0);
-}
-
-static PyObject *
-op_global_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_global(args, n, WRITE, UPDATE);
-}
-
-/* ---- closure variables ------------------------------------------------------------------------------------------- */
-static inline PyObject *
-note_cell(PyObject *const *args, Py_ssize_t n, int kind, int options)
-{
-    if (!check_op(args, n, 3)) {
-        return NULL;
-    }
-    Thread *thread = noting_thread();
-    if (thread != NULL) {
-        Site *site = last_site(args, n);
-        PyObject *value = !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
-        note(thread, args[1], key_word((uintptr_t)site->key | KEY_CELL), kind, site, options, NULL, value);
-    }
-    return Py_NewRef(args[0]);
-}
-
-static PyObject *
-op_cell_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_cell(args, n, READ, 0);
-}
-
-static PyObject *
-op_cell_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_cell(args, n, WRITE, 0);
-}
-
-static PyObject *
-op_cell_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    return note_cell(args, n, WRITE, UPDATE);
+    Site *site = last_site(args, n);
+    return thread == NULL ? Py_NewRef(args[0])
+        : note_variable(thread, args[1], key_word((uintptr_t)site->key | KEY_CELL), args[0], site);
 }
 
 static PyObject *
@@ -239,7 +187,7 @@ note_dynamic(Thread *thread, PyObject *function, const Site *site, PyObject *con
 static PyObject *
 op_dynamic(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (n < 2 || !check_op(args, 2, 2)) {
+    if (n < 2 || !check_op(op_dynamic, args, 2, 2)) {
         return NULL;
     }
     Thread *thread = noting_thread();

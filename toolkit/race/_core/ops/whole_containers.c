@@ -27,7 +27,7 @@ note_membership(Thread *thread, PyObject *container, PyObject *key, bool found, 
 static PyObject *
 op_contains(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 3)) {
+    if (!check_op(op_contains, args, n, 3)) {
         return NULL;
     }
     int found = PySequence_Contains(args[1], args[0]);
@@ -150,8 +150,8 @@ note_effect(Thread *thread, PyObject *container, enum Steps steps, Effect effect
     }
 }
 
-static void
-note_look(Thread *thread, PyObject *looked_at, const Site *site)
+static PyObject *
+at_size(Thread *thread, PyObject *looked_at, Site *site)
 {
     enum Steps steps;
     bool queue = family_of(thread, looked_at, names.qsize) == QUEUE;
@@ -163,19 +163,7 @@ note_look(Thread *thread, PyObject *looked_at, const Site *site)
     else if (queue || family_of(thread, looked_at, names.len) > NO_FAMILY) {
         note_structure(thread, looked_at, SIZE, site, 0);
     }
-}
-
-static PyObject *
-op_size(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    Thread *thread = noting_thread();
-    if (thread != NULL) {
-        note_look(thread, args[0], last_site(args, n));
-    }
-    return Py_NewRef(args[0]);
+    return Py_NewRef(looked_at);
 }
 
 /* ---- trackers ---------------------------------------------------------------------------------------------------- */
@@ -233,7 +221,7 @@ track(PyObject *iterable, PyObject *container, enum Steps steps, Site *site)
 static PyObject *
 op_iterate(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
-    if (!check_op(args, n, 2)) {
+    if (!check_op(op_iterate, args, n, 2)) {
         return NULL;
     }
     /* Not only when something is concurrent: the loop itself may start threads.  */
@@ -359,16 +347,12 @@ static PyType_Spec tracker_spec = {
     .slots = tracker_slots};
 
 static PyObject *
-op_advance(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+at_advance(Thread *thread, PyObject *iterator, Site *site)
 {
-    if (!check_op(args, n, 2)) {
-        return NULL;
+    if (yields_once(iterator)) {
+        note(thread, iterator, key_word(KEY_ITERATOR), WRITE, site, 0, NULL, NULL);
     }
-    Thread *thread = noting_thread();
-    if (thread != NULL && yields_once(args[0])) {
-        note(thread, args[0], key_word(KEY_ITERATOR), WRITE, last_site(args, n), 0, NULL, NULL);
-    }
-    return Py_NewRef(args[0]);
+    return Py_NewRef(iterator);
 }
 
 /* ---- namespaces -------------------------------------------------------------------------------------------------- */
