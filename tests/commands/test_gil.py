@@ -122,6 +122,7 @@ print("done")
 
 
 @needs_shim
+@pytest.mark.quiet   # beside enough other programs, a core is what it waits for
 @pytest.mark.skipif(not gil_on(), reason="this Python has no GIL")
 @pytest.mark.parametrize("option", [(), ("--once",)])
 def test_program_that_the_gil_limits_is_run_once_more_where_there_is_none(folder, option):

@@ -79,18 +79,20 @@ def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
 
 
 def lines_of(count, monkeypatch, **options):
-    """Return the first lines that are printed while nothing ends."""
+    """Return the first lines that are printed while the first cell is measured and nothing ends."""
     monkeypatch.setattr(progress, "TICK_SECONDS", 0.02)
-    lines, enough = [], threading.Event()
+    lines, begun, enough = [], threading.Event(), threading.Event()
 
     def say(text):
-        lines.append(text)
+        if begun.is_set():
+            lines.append(text)
         if len(lines) == count:
             enough.set()
 
     with progress.ProgressReporter(say, **options) as reporter:
         reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
+        begun.set()
         assert enough.wait(PATIENCE), lines
     return lines
 
