@@ -1,6 +1,7 @@
 """The steps of an evaluation: what does not fit or cannot be had is a reason in its place, never an exception."""
 
 import importlib
+import re
 from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -140,6 +141,11 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, COUNTERPART), **asked
     evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds, at_hand, said.append,
                           clock=lambda: steps.now)
     return evaluator.run(), said
+
+
+def announced(said):
+    """Return what was said of each section, without its number."""
+    return [match[1] for line in said if (match := re.match(r"\d+/\d+ (.*)", line))]
 
 
 def test_all_steps_in_their_order(steps, folder):
@@ -457,9 +463,9 @@ def test_nothing_is_measured_twice(again):
     second, asked, said = again()
     assert asked == []
     assert second.conclusions == first.conclusions
-    assert len(second.kept) == 6
+    assert len(second.kept) == len(announced(said))
     assert first.kept == ()
-    assert "4/6 the project's tests: nothing has changed since it was measured; next: data races" in said
+    assert "the project's tests: nothing has changed since it was measured; next: data races" in announced(said)
 
 
 @pytest.mark.parametrize(("asked", "measured"), [
@@ -510,7 +516,7 @@ def test_what_a_busy_machine_or_a_short_budget_left_open_is_measured_again(again
     again()
     _, asked, said = again()
     assert asked == ["run_sites", "speed"]
-    assert "6/6 cost and gain once more, as before: processes waited" in said
+    assert any(line.startswith("cost and gain once more, as before: processes waited") for line in announced(said))
     assert again(wait_quiet=60.0)[1] == ["run_sites", "wait", "speed"]
 
 
@@ -552,12 +558,12 @@ def sources_read(folder, monkeypatch):
 
 
 def test_sources_are_read_in_a_step_of_their_own_and_once(again, sources_read):
-    assert any(line.startswith("3/8 the sources of its own extension modules") for line in again()[2])
+    assert any(line.startswith("the sources of its own extension modules") for line in announced(again()[2]))
     found, _, said = again()
     assert sources_read == [1]
     assert [each.file for each in found.extensions.sources] == ["fast.c"]
-    assert ("3/8 the sources of its own extension modules: nothing has changed since it was measured; next: the "
-            "project's own extension modules") in said
+    assert ("the sources of its own extension modules: nothing has changed since it was measured; next: the "
+            "project's own extension modules") in announced(said)
 
 
 def test_build_files_are_parsed_once(again, sources_read, monkeypatch):
@@ -600,8 +606,10 @@ def test_file_that_only_the_build_with_the_gil_cannot_collect_is_checked_for_rac
 
 def test_each_part_is_announced_with_what_comes_next(steps, folder):
     _, said = evaluate(steps, folder)
-    assert [line.partition(" ")[0] for line in said if line[1:3] == "/6"] == [f"{number}/6" for number in range(1, 7)]
-    assert "5/6 data races; next: cost and gain" in said
+    count = len(announced(said))
+    numbers = [line.partition(" ")[0] for line in said if re.match(r"\d+/", line)]
+    assert numbers == [f"{number}/{count}" for number in range(1, count + 1)]
+    assert "data races; next: cost and gain" in announced(said)
 
 
 def test_command_that_is_told_has_what_was_asked(steps, folder):
@@ -665,7 +673,7 @@ def test_section_of_another_package_is_in_verdict_screen_plan_and_json(steps, fo
     said = []
     found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), said.append,
                       clock=lambda: steps.now, sections=(*SECTIONS, pickling)).run()
-    assert said[-1] == "7/7 pickled objects"
+    assert announced(said)[-1] == "pickled objects"
     first = found.conclusions[0]
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
     assert "3.14t: make app picklable" in found.next_steps
@@ -683,12 +691,12 @@ def test_section_of_another_package_is_not_measured_twice(again, pickling):
     first, _, _ = again(sections=(*SECTIONS, pickling))
     second, _, said = again(sections=(*SECTIONS, pickling))
     assert second.sections["pickling"] == first.sections["pickling"] == {"3.14t": 1}
-    assert said[-1] == "7/7 pickled objects: nothing has changed since it was measured"
+    assert announced(said)[-1] == "pickled objects: nothing has changed since it was measured"
 
 
 def test_section_depends_on_the_options_that_it_names(again, pickling):
     def section_of(said):
-        return said[-1].removeprefix("7/7 pickled objects")
+        return announced(said)[-1].removeprefix("pickled objects")
 
     hammering = replace(pickling, options=("hammer",))
     again(sections=(*SECTIONS, hammering), hammer=5.0)

@@ -61,11 +61,11 @@ class Section:
 
     def find(self, found: Evaluation) -> Iterator[Fact]:
         """Yield the facts; if the section is missing, the one that says so."""
-        if not self.asked(found):
+        if self.facts is None or not self.asked(found) or (self.measure and self.code not in found.sections):
             return
         match found.sections.get(self.code):
-            case Missing() as missing if self.facts:
+            case Missing() as missing:
                 yield self.codes.fact(f"{self.code}.not-looked-at", FREE_THREADING, missing.reason, subject=self.name,
                                       missing=missing)
-            case _ if self.facts:
+            case _:
                 yield from self.facts(found)

@@ -1,8 +1,8 @@
 """The verdict, the answer, the plan and the next steps of an evaluation: views over its facts.
 
-No rule here parses a text, or reads a section.  The verdict on a target follows from the most severe effect among its facts (`WORDS`):
-blockers first, then unknowns, then the gain, then costs.  READY requires evidence for every part: a probe without an
-answer yields a fact with an unknown effect.
+No rule here parses a text, or reads a section.  The verdict on a target follows from the most severe effect among its
+facts (`WORDS`): blockers first, then unknowns, then the gain, then costs.  READY requires evidence for every part: a
+probe without an answer yields a fact with an unknown effect.
 """
 
 from __future__ import annotations

@@ -156,9 +156,10 @@ def test_nobody_is_held_up_by_what_is_fine_or_not_known(status):
     assert not status.blocks
 
 
-def test_everything_else_blocks():
-    assert {each for each in Status if each.blocks} == {
-        Status.GIL, Status.LOST, Status.NO_WHEEL, Status.NOT_FOUND, Status.CRASH, Status.HANG, Status.FAILS}
+@pytest.mark.parametrize("status", [
+    Status.GIL, Status.LOST, Status.NO_WHEEL, Status.NOT_FOUND, Status.CRASH, Status.HANG, Status.FAILS])
+def test_everything_else_blocks(status):
+    assert status.blocks
 
 
 def test_modules_that_mypyc_names_after_a_hash_are_the_same_on_every_build():

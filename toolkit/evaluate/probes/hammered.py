@@ -91,9 +91,7 @@ def _request(
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield each failure, or that there was none, what was too slow, and what was not called."""
-    report = found.sections.get("hammer")
-    if not isinstance(report, HammerReport):
-        return
+    report: HammerReport = found.sections["hammer"]
     ended = report.trials - report.slow
     if not ended and not report.failures:
         yield fact("hammer.nothing-called", FREE_THREADING, report.problem, missing=Missing(reason=report.problem))
