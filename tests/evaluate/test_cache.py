@@ -24,7 +24,6 @@ from gilscope.toolkit.evaluate.sections import (
     BuildSpeed,
     Cause,
     Forced,
-    InterpretersCrashed,
     Missing,
     Place,
     WorkloadFailure,
@@ -89,7 +88,7 @@ def steps_of(found):
         "packages": reports, "interpreters": reports,
         "sources": OWN,
         "extensions": {"3.14t": OwnBuild(build="3.14t", report=reports["3.14t"])},
-        "trial": {"a": InterpretersCrashed(reason="crash"), **found.trials},
+        "trial": {"a": Missing(reason="crash", cause=Cause.CRASHED), **found.trials},
         "tests": dict(found.tests),
         "races": found.races,
         "speed": CostsAndGains(machine=QUIET, speed=speed, others=models, models_compared=True)}

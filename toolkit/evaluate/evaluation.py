@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import (
         BuildSpeed,
         Development,
-        InterpretersCrashed,
         InterpreterTrial,
         MachineFacts,
         Races,
@@ -111,9 +110,9 @@ class Evaluation:
         return cast("Mapping[str, OwnBuild]", self.sections.get("extensions", {}))
 
     @property
-    def trials(self) -> Mapping[str, InterpreterTrial | InterpretersCrashed | Missing]:
+    def trials(self) -> Mapping[str, InterpreterTrial | Missing]:
         """Return what the project imports in an interpreter, by label of each build with a GIL."""
-        return cast("Mapping[str, InterpreterTrial | InterpretersCrashed | Missing]", self.sections["trial"])
+        return cast("Mapping[str, InterpreterTrial | Missing]", self.sections["trial"])
 
     @property
     def tests(self) -> Mapping[str, TestRun | Missing]:

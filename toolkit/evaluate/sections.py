@@ -35,6 +35,7 @@ class Cause(StrEnum):
     OFFLINE = "offline"                  # nothing was installed, and nothing may be downloaded
     FAILED = "failed"                    # it was tried, and could not be done: no index, a full disk
     NOT_RUN = "not-run"                  # this command leaves it out; another would have it
+    CRASHED = "crashed"                  # a process of its own broke, and not with the standard library alone
     WORKLOAD_FAILED = "workload-failed"
     TESTS_TOO_SHORT = "tests-too-short"  # they take most of their time to start, so they tell no cost
     TESTS_TOO_LONG = "tests-too-long"    # several rounds of them do not fit into the budget
@@ -439,10 +440,3 @@ class InterpreterTrial:
     refused: tuple[tuple[str, str], ...]    # modules that cannot be imported in an interpreter alone, and why
     memory: float | None                    # bytes of an interpreter: anonymous pages, no files; None: not known
     process_memory: float | None            # of a new process with the same imports
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterpretersCrashed:
-    """A process that broke when its interpreters imported all that loads, but not with the standard library alone."""
-
-    reason: str

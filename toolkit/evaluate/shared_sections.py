@@ -31,7 +31,6 @@ from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     BuildSpeed,
     Cause,
-    InterpretersCrashed,
     InterpreterTrial,
     Missing,
     Races,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 Reports = dict[str, BuildReport | Missing]   # by label of the build, as are the next two
 Tests = dict[str, TestRun | Missing]
-Trials = dict[str, InterpreterTrial | InterpretersCrashed | Missing]
+Trials = dict[str, InterpreterTrial | Missing]
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_TRIAL = 0.15   # of what is left, for the project in an interpreter, on each build
@@ -107,7 +106,7 @@ def _trials(found: Evaluation, means: Means) -> Trials:
     return {build.label: _trial(found, means, build) for build in found.with_gil}
 
 
-def _trial(found: Evaluation, means: Means, build: Build) -> InterpreterTrial | InterpretersCrashed | Missing:
+def _trial(found: Evaluation, means: Means, build: Build) -> InterpreterTrial | Missing:
     """Import everything of project and workload that loads there in an interpreter."""
     readiness, run_site = found.packages[build.label], means.sites().run_sites[build.label]
     if means.left() <= 0:

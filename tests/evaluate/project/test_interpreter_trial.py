@@ -11,7 +11,7 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Statu
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project import interpreter_trial as measuring
 from gilscope.toolkit.evaluate.project.interpreter_trial import modules_inside, try_interpreters
-from gilscope.toolkit.evaluate.sections import InterpretersCrashed, Missing
+from gilscope.toolkit.evaluate.sections import Cause, Missing
 from gilscope.toolkit.evaluate.views.table import table
 from tests.evaluate.made_up import (
     PROJECT,
@@ -74,7 +74,7 @@ def test_what_loads_in_interpreters_is_imported_and_its_memory_measured(place, b
 def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, build, monkeypatch):
     python = place(build)
     found = try_interpreters(python, ["deadly"], limit=PATIENCE)
-    assert found == InterpretersCrashed(reason="crashed with SIGSEGV")
+    assert found == Missing(reason="crashed with SIGSEGV", cause=Cause.CRASHED)
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
     found = try_interpreters(python, ["deadly"], limit=PATIENCE)
     assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
@@ -124,7 +124,7 @@ def test_why_nothing_was_measured(answers, tmp_path, answer, reason):
 
 def test_crash_that_the_standard_library_alone_survives_is_the_projects(answers, tmp_path):
     asked = answers(told(IMPORTED, kind="crash", reason="crashed"), told(IMPORTED, MEASURED, END))
-    assert try_interpreters(tmp_path, ["good"]) == InterpretersCrashed(reason="crashed")
+    assert try_interpreters(tmp_path, ["good"]) == Missing(reason="crashed", cause=Cause.CRASHED)
     assert "json" in asked[1]
 
 
@@ -188,7 +188,7 @@ def growth(memory):
     (trial(modules=(), process_memory=None), [("interpreters.memory", "each takes 9.0 MiB")]),
     (trial(memory=None), []),
     (Missing(reason="it hung"), [("interpreters.memory-not-known", "not known: it hung")]),
-    (InterpretersCrashed(reason="crashed"), [("interpreters.memory-not-known", "not known: crashed")]),
+    (Missing(reason="crashed", cause=Cause.CRASHED), [("interpreters.memory-not-known", "not known: crashed")]),
 ])
 def test_memory_of_an_interpreter_is_told_where_it_is_known(found, said):
     assert told_of(found) == said
@@ -203,7 +203,7 @@ def test_the_projects_own_module_that_interpreters_refuse_blocks_them():
     said = conclude_interpreters(inside(trial=refused), Missing(reason=""))
     assert (said.word, said.reasons) == (
         "BLOCKED", ("myapp cannot be imported in them: ImportError: module myapp.fast does not support it",))
-    crashed = InterpretersCrashed(reason="crashed with SIGSEGV")
+    crashed = Missing(reason="crashed with SIGSEGV", cause=Cause.CRASHED)
     broken = conclude_interpreters(inside(trial=crashed), Missing(reason=""))
     assert (broken.word, broken.reasons) == (
         "BLOCKED", ("a process whose interpreters import all of it: crashed with SIGSEGV",))

@@ -17,8 +17,8 @@ from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
+    Cause,
     Forced,
-    InterpretersCrashed,
     LeftOut,
     Missing,
     SharedFact,
@@ -118,7 +118,7 @@ def valid(document, name):
                     failure=WorkloadFailure(kind="fails", detail="no"), differs="other", gain=gain(),
                     own=OwnBuild(build="3.14t", report=report(lxml())))),
     concluded(found(readiness=Missing(reason="no index")), races=NOT_DONE,
-              interpreters=(inside(finding(), trial=InterpretersCrashed(reason="it crashed")),
+              interpreters=(inside(finding(), trial=Missing(reason="it crashed", cause=Cause.CRASHED)),
                             inside(lxml(), trial=trial()))),
     concluded(),
 ], ids=range(7))

@@ -30,7 +30,6 @@ from gilscope.toolkit.evaluate.readings import (
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Cause,
-    InterpretersCrashed,
     InterpreterTrial,
     Missing,
     Races,
@@ -140,7 +139,7 @@ def _loading(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fac
 def _stops(found: Evaluation, label: str) -> Iterator[str]:
     """Yield failures although each package loads in an interpreter alone: all together, or the project's own code."""
     match found.trials[label]:
-        case InterpretersCrashed(reason=reason):
+        case Missing(cause=Cause.CRASHED, reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
         case InterpreterTrial(refused=refused):
             yield from (f"{name} cannot be imported in them: {error}" for name, error in refused)
@@ -295,9 +294,9 @@ def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
     """Yield the memory of one more interpreter with what the project imports, or why it is not known."""
     target = subinterpreters_on(label)
     match found.trials[label]:
-        case Missing() | InterpretersCrashed() as missing:
+        case Missing() as missing:
             yield fact("interpreters.memory-not-known", target, f"not known: {missing.reason}", subject="memory",
-                       missing=missing if isinstance(missing, Missing) else None)
+                       missing=missing)
         case InterpreterTrial(memory=float() | int() as memory, process_memory=process, modules=modules):
             imports = f" with {few(modules)}" if modules else ""
             instead = "" if process is None else f" (a process {format_bytes(process)})"

@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.inspect import control_modules
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.project.workload.name_check import modules_of
-from gilscope.toolkit.evaluate.sections import InterpretersCrashed, InterpreterTrial, Missing
+from gilscope.toolkit.evaluate.sections import Cause, InterpreterTrial, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def modules_inside(project: Project, report: BuildReport | Missing, workload: st
 
 def try_interpreters(
     python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT,
-) -> InterpreterTrial | InterpretersCrashed | Missing:
+) -> InterpreterTrial | Missing:
     """Import modules in interpreters of a child, and return what they refuse and the memory of one.
 
     Args:
@@ -74,7 +74,7 @@ def _ask(
     return ask(python, CHILD, "main", job, limit=limit, variables=variables, whose="users")
 
 
-def _why_not(python: Path, answer: ChildAnswer, limit: float) -> InterpretersCrashed | Missing:
+def _why_not(python: Path, answer: ChildAnswer, limit: float) -> Missing:
     """Return why nothing was measured; a crash counts only if the standard library alone does not crash."""
     reason = _reason(answer)
     imported = _first(answer, "imported")
@@ -85,7 +85,7 @@ def _why_not(python: Path, answer: ChildAnswer, limit: float) -> InterpretersCra
     control = _ask(python, control_modules(imported["stdlib"]), (), limit)
     if control.ending.kind == answer.ending.kind:
         return Missing(reason=f"{reason}; with the standard library alone, too")
-    return InterpretersCrashed(reason=reason)
+    return Missing(reason=reason, cause=Cause.CRASHED)
 
 
 def _reason(answer: ChildAnswer) -> str:
