@@ -419,9 +419,9 @@ class Oracle:
         thread = self.threads[uid]
         access, indexes = Access(thread, self.sites[site], READ, 0, ()), range(*indexes) if indexes else None
         for where in self.locations[owner].values():
-            store = where.store
-            if store is not None and not store.presence and covers(indexes, where.key) and not thread.now.past(store):
-                self.conflict("order", where, store.side(), access.side())
+            for store in where.acts if covers(indexes, where.key) else ():
+                if store.kind == WRITE and not store.presence and not thread.now.past(store):
+                    self.conflict("order", where, store.side(), access.side())
         self.wholes[owner].append((access, indexes))
 
     def _against_wholes(self, thread, where, access):

@@ -41,6 +41,10 @@ PLANS = {
         [[1, "read", 0], [0, "update", 0], [1, "plain", 1], [1, "constant", 0], [0, "plain", 0], [2, "poll", 0],
          [2, "plain", 1]],
         ["order: one attr 'n'", "order: two attr 'n'"]),
+    # Thread 1 stores twice in one epoch, so that the store of thread 2 stays the last one that the core knows.
+    "a read of all items, after a store that was repeated in one epoch": (
+        [[0, "slice", 1], [1, "store", 0], [2, "store", 0], [1, "store", 0], [1, "each", 0]],
+        ["order: list item 0"]),
     # What thread 1 inserted is gone when thread 2 gets what thread 0 has inserted since.
     "a deletion that is repeated in one epoch, after another thread's insertion": (
         [[0, "del", 0], [1, "plain", 1], [1, "setdefault", 0], [0, "del", 0], [0, "set", 0], [2, "get", 0],
