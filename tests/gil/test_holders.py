@@ -96,10 +96,18 @@ def test_convoy_costs_its_waits_times_the_switch_interval():
     {"parks": 10},        # it gives the GIL away for locks, not for I/O
     {"waits": 5},         # too few to tell
     {"lasted": 0.002},    # it does not wait for the switch interval
+    {"lasted": 0.02},     # the holder does not hand the GIL over when it is asked
 ])
 def test_threads_that_share_the_gil_are_no_convoy(changes):
     process = convoy(**changes)
     assert not find_convoys([process], find_holders([process]))
+
+
+def test_what_the_holder_waits_for_a_core_does_not_end_a_convoy():
+    process = convoy(lasted=0.02)
+    main, holder, sender = process.threads
+    without_core = replace(process, threads=(main, replace(holder, cpu=0.1, run_queue=0.3), sender))
+    assert [found.waits for found in find_convoys([without_core], ())] == [20]
 
 
 def test_no_convoy_where_the_switch_interval_is_not_known_or_waits_are_few_beside_its_life():

@@ -27,6 +27,7 @@ MOST_HOLDS = 10       # single holds in a report
 MOST_WAITERS = 5      # of one holder in a report
 FULL = 0.8            # share of the switch interval, from which on a wait counts as a whole interval
 SHORT = 0.2           # longest hold, as a share of the switch interval, that counts as voluntary
+ANSWERED = 2          # switch intervals, within which Python code hands the GIL over when asked; a C call may not
 REPEATED = 10         # waits of a whole interval, from which on they are a convoy
 STALL = 0.05          # seconds; ten times the default switch interval: the holder does not answer requests
 WORTH_TELLING = 0.1   # share of a thread's life in such waits, from which on they are a convoy
@@ -158,15 +159,21 @@ def worst_stall(processes: Sequence[Process]) -> Stall | None:
     found: dict[tuple[str, str, CodeLine], list[float]] = defaultdict(list)
     for process in processes:
         names = thread_labels(process, processes)
-        share_with_core = {thread.number: _share_with_core(thread) for thread in process.threads}
-        for hold, site in _holds(process):
-            for number, seconds in hold.waiting.items():
-                if seconds * share_with_core.get(site.thread, 1.0) >= STALL:
-                    found[names[number], names.get(site.thread, "?"), site.own].append(seconds)
+        for number, site, seconds, with_core in _waits_for_holds(process):
+            if with_core >= STALL:
+                found[names[number], names.get(site.thread, "?"), site.own].append(seconds)
     if not found:
         return None
     (thread, holder, place), waits = max(found.items(), key=lambda item: sum(item[1]))
     return Stall(thread=thread, holder=holder, place=place, times=len(waits), longest=max(waits))
+
+
+def _waits_for_holds(process: Process) -> Iterator[tuple[int, WaitSite, float, float]]:
+    """Yield waiting thread, place of the hold, and the seconds waited, in all and while the holder had a core."""
+    share_with_core = {thread.number: _share_with_core(thread) for thread in process.threads}
+    for hold, site in _holds(process):
+        for number, seconds in hold.waiting.items():
+            yield number, site, seconds, seconds * share_with_core.get(site.thread, 1.0)
 
 
 def _share_with_core(thread: Thread) -> float:
@@ -264,10 +271,14 @@ def find_convoys(processes: Sequence[Process], holders: Sequence[Holder]) -> tup
     """Return the threads in a convoy, the one with the highest cost first."""
     found = []
     for process in processes:
-        names = thread_labels(process, processes)
+        names, interval = thread_labels(process, processes), process.switch_interval or 0.0
+        answers: dict[int, list[float]] = defaultdict(list)
+        for number, _, seconds, with_core in _waits_for_holds(process):
+            if seconds >= FULL * interval:
+                answers[number].append(with_core)
         for thread in process.threads:
-            if waits := _convoy_waits(thread, process.switch_interval or 0.0):
-                interval, name = process.switch_interval or 0.0, names[thread.number]
+            if waits := _convoy_waits(thread, interval, answers[thread.number]):
+                name = names[thread.number]
                 behind = max(((each.seconds, -rank) for rank, holder in enumerate(holders) for each in holder.waiting
                               if each.thread == name), default=None)
                 found.append(Convoy(
@@ -276,9 +287,15 @@ def find_convoys(processes: Sequence[Process], holders: Sequence[Holder]) -> tup
     return tuple(sorted(found, key=lambda convoy: -convoy.cost))
 
 
-def _convoy_waits(thread: Thread, interval: float) -> int:
-    """Return the number of convoy waits of the thread; 0 if it is in no convoy."""
-    if not interval:
+def _convoy_waits(thread: Thread, interval: float, answers: Sequence[float]) -> int:
+    """Return the number of convoy waits of the thread; 0 if it is in no convoy.
+
+    Args:
+        thread: The thread.
+        interval: The switch interval, seconds; 0: not known.
+        answers: How long it waited for single holds, seconds; none: it is not known who had the GIL.
+    """
+    if not interval or (answers and median(answers) > ANSWERED * interval):
         return 0
     waits = [span for span in thread.spans if span.kind is SpanKind.WAIT and span.seconds >= FULL * interval]
     holds = [span.seconds for span in thread.spans if span.kind is SpanKind.HOLD]
