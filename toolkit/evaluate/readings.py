@@ -60,7 +60,7 @@ def lost_too_much(found: Evaluation, label: str) -> str:
     # On a busy machine the wide interval must exclude the limit.
     if factor.value <= LOST_RED or (cost.cpu.verdict() != SpeedVerdict.SLOWER if sure else factor.lo <= LOST_RED):
         return ""
-    return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
+    return times_cpu_time(cost.by, factor, cost.against, brief=True)
 
 
 def budget_for_cost(seconds: float) -> str:
@@ -86,9 +86,10 @@ def as_fast_as(speed: Comparison, than: str, threads: int = 0) -> str:
     return f"{interval_text(speed)} as fast as {than}{with_threads(threads)}"
 
 
-def times_cpu_time(by: Measure, factor: ValueRange, against: str) -> str:
-    """Return "one thread takes 1.31 [1.25, 1.37] times the CPU time of 3.14"."""
-    return f"{TAKES[by]} {range_text(factor)} times the CPU time of {against}"
+def times_cpu_time(by: Measure, factor: ValueRange, against: str, *, brief: bool = False) -> str:
+    """Return "one thread takes 1.31 [1.25, 1.37] times the CPU time of 3.14"; in brief, without the interval."""
+    number = f"{factor.value:.2f}" if brief else range_text(factor)
+    return f"{TAKES[by]} {number} times the CPU time of {against}"
 
 
 def range_text(number: ValueRange, unit: str = "") -> str:

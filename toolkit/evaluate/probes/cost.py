@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.decision import Paid
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep
 from gilscope.toolkit.evaluate.readings import (
-    TAKES,
     budget_for_cost,
     cpu_time_factor,
     forced_speed,
@@ -125,8 +124,9 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     seen = cpu_time_factor(cost, sure=sure)
     machine = known(found.machine)
     may_wait = bool(machine and machine.may_get_quiet)
-    usual = f"{TAKES[cost.by]} {1 / cost.cpu.ratio:.2f} times the CPU time of {cost.against}"
-    text = usual if sure else wide_cost(cost, seen)
+    number = times_cpu_time(cost.by, seen, cost.against)
+    text = (times_cpu_time(cost.by, seen, cost.against, brief=True) if sure
+            else f"{number}, measured on a busy or small machine")
     remedy = Remedy.QUIET if may_wait else None
     code = "cost.small"
     if sure and 1 / cost.cpu.ratio > COST_WARN and cost.cpu.verdict() == SpeedVerdict.SLOWER:
@@ -141,7 +141,7 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     if code == "cost.uncertain" and may_wait:
         yield fact("cost.machine-busy", FREE_THREADING, text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
-    yield fact("cost.measured", label, times_cpu_time(cost.by, seen, cost.against),
+    yield fact("cost.measured", label, number,
                cost=best_known_cost(found, label), cells=tuple(_cells(cost, seen, sure=sure)))
     yield from _more_memory(label, cost)
 
@@ -155,11 +155,6 @@ def _cells(cost: Cost, seen: ValueRange, *, sure: bool) -> Iterator[Cell]:
     if of := cost.memory:
         sign = "+" if of.here >= of.there else "-"
         yield Cell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", (of.process,))
-
-
-def wide_cost(cost: Cost, seen: ValueRange) -> str:
-    """Return the time of one thread, measured where speeds cannot be compared."""
-    return f"{times_cpu_time(cost.by, seen, cost.against)}, measured on a busy or small machine"
 
 
 def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:
