@@ -50,6 +50,7 @@ REASONS = {   # why: the places, each a file and a function
         "measure/usercode/gated.py::wait_at_once",
         "measure/usercode/gated.py::work",
         "measure/usercode/turning.py::nap",
+        "measure/usercode/waiting.py::print_and_sleep",
         "measure/usercode/waiting.py::sleep",
     ),
     "Processor time that is used up, by the clock that counts it.": (
@@ -87,6 +88,7 @@ REASONS = {   # why: the places, each a file and a function
     ),
     "The order of moments or a least duration, which holds on a machine of any speed.": (
         "experiments/test_http_load.py::test_pages_come_after_their_latency_and_are_counted",
+        "measure/test_trial.py::test_one_long_call_is_enough",
         "measure/test_turns.py::test_process_tells_how_long_each_stage_before_its_first_turn_took",
     ),
     "A moment that chance chooses, in tests that explore.": (

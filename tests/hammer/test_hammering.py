@@ -374,16 +374,24 @@ def test_crash_names_what_other_threads_did_to_the_same_object(python, tmp_path)
 @pytest.mark.slow
 @pytest.mark.builds("free")
 def test_correct_code_is_not_blamed(python, tmp_path):
-    report = hammered(python, tmp_path, FIXED, 10.0)
-    assert report.failures == ()
-    assert set(report.called) == {"label", "hit", "calls_of_this_thread", "address"}
+    functions = {"label", "hit", "calls_of_this_thread", "address"}
+    for seconds in LIMITS:     # a busy machine may leave no time for all of them
+        report = hammered(python, tmp_path, FIXED, seconds)
+        assert report.failures == ()
+        if functions <= {*report.called}:
+            break
+    assert {*report.called} == functions
     assert report.trials > 0
 
 
 @pytest.mark.slow
 @pytest.mark.builds("free")
 def test_lock_that_one_thread_holds_is_no_hang(python, tmp_path):
-    report = hammered(python, tmp_path, LOCK, 10.0)
+    for seconds in LIMITS:
+        report = hammered(python, tmp_path, LOCK, seconds)
+        assert report.failures == ()
+        if "Lock.acquire" in report.waiting and {"Lock", "Lock.release"} <= {*report.called} and not report.slow:
+            break
     assert (report.failures, report.slow, report.left_out) == ((), 0, ())
     assert "Lock.acquire" in report.waiting
     assert {"Lock", "Lock.release"} <= {*report.called}

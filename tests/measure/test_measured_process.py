@@ -42,11 +42,11 @@ def patience(monkeypatch):
 
 @pytest.mark.builds("gil", "free")
 def test_good_function_is_measured(tmp_path, python):
-    answer = run("double", tmp_path, python=python, values=3, warmups=1, loops=0, min_seconds=0.001)
+    answer = run("double", tmp_path, python=python, values=3, warmups=1, loops=0, min_seconds=0.05)
     assert (answer.kind, answer.reason, answer.note) == ("measured", "", None)
     assert len(answer.fields["cpu"]) == 3
     loops = answer.fields["loops"]
-    assert loops > 1  # doubling a number takes far less than a millisecond
+    assert loops > 1  # doubling a number takes far less, also where the process loses its core meanwhile
     assert loops & (loops - 1) == 0
     (benchmark,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"]
     (run_,) = benchmark["runs"]

@@ -14,3 +14,8 @@ def compute(seconds):
 
 def sleep(seconds):
     time.sleep(seconds)
+
+
+def print_and_sleep(seconds):
+    print(".")
+    sleep(seconds)
