@@ -85,6 +85,7 @@ def test_clean_program_leaves_no_trace(python, tmp_path):
 
 OWN_LOCKS = """
     import logging, queue, threading
+    from concurrent.futures import ThreadPoolExecutor
     q, gate = queue.Queue(maxsize=2), threading.Semaphore(1)
     def put():
         for number in range(20):
@@ -100,12 +101,15 @@ OWN_LOCKS = """
         thread.start()
     for thread in threads:
         thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(pow, 2, number) for number in range(20)]:
+            future.add_done_callback(str)
     """
 
 
 @pytest.mark.builds("gil", "free")
 def test_included_module_of_the_library_relies_on_its_own_locks(python, tmp_path):
-    modules = ("queue", "threading", "logging")
+    modules = ("queue", "threading", "logging", "concurrent.futures._base")
     done = race(tmp_path, OWN_LOCKS, *(word for name in modules for word in ("--include", name)), python=python)
     assert done.returncode == 0, done.stderr
 

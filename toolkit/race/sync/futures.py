@@ -38,7 +38,7 @@ class FuturePatches:
             wrap(future, name)
         for name in ("result", "exception", "done", "cancelled", "_get_snapshot"):    # the last: 3.14
             wrap(future, name, None, self.after_inspection, self.after_inspection)
-        self._layer.unmuted(future, "_invoke_callbacks")
+        wrap(future, "_invoke_callbacks")
         self._layer.replace(future, "add_done_callback", make_add_done_callback(self._layer, future.add_done_callback))
         self._patch_wait(module)
         wrap(module._AcquireFutures, "__enter__")  # it holds the mutexes of all futures at once
@@ -77,15 +77,25 @@ class FuturePatches:
 
 
 def make_add_done_callback(layer: SyncLayer, original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an `add_done_callback` whose callbacks are ordered after the completion, even of a finished future."""
+    """Return an `add_done_callback` whose callbacks are ordered after the completion, even of a finished future.
+
+    Only they are tracked: not the list of callbacks, and not the lock that is held for it.
+    """
+    add = layer.core.wrap(original)
+
+    def begin(future: Any) -> int:
+        level = layer.unmute()
+        layer.core.acquire(future)
+        return level
 
     def add_done_callback(self: Any, fn: Callable[[Any], Any]) -> Any:
         if not callable(fn):
-            return original(self, fn)
+            return add(self, fn)
         # asyncio's own callback passes the future to the loop, which gets the result in a later callback.
         if type(fn) is FunctionType and fn.__module__ == "asyncio.futures":
-            return original(self, defer_to_loop(layer, fn) if get_ident() in layer.in_executor else fn)
-        return original(self, layer.core.wrap(fn, layer.core.acquire, muted=False))
+            fn = defer_to_loop(layer, fn) if get_ident() in layer.in_executor else fn
+            return add(self, layer.core.wrap(fn, layer.unmute, layer.remute, layer.remute, muted=False))
+        return add(self, layer.core.wrap(fn, begin, layer.remute, layer.remute, muted=False))
 
     return imitate(original, add_done_callback)
 
