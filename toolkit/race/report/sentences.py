@@ -36,7 +36,7 @@ REMEDIES = {
         Remedy.INDEX_ERROR, Remedy.KEY_ERROR, Remedy.VALUE_ERROR)},
     Remedy.THREADSAFE: "Call `loop.call_soon_threadsafe` or `asyncio.run_coroutine_threadsafe` from other threads",
     Remedy.GET: "Use `dict.get` once and test its result",
-    Remedy.LOCAL: "Read it once into a local, and test and use that",
+    Remedy.LOCAL: "Read it once into a local, and use only that",
     Remedy.ORDER: "Move {store} above the line that tells the other thread that it is there; no lock mends their order",
     Remedy.EMPTY: "Use `get_nowait` without the check and catch queue.Empty",
     Remedy.FULL: "Use `put_nowait` without the check and catch queue.Full",
@@ -212,7 +212,7 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
         first: One side.
         second: The other side.
         lock: The lock to hold, and the accesses that lack it.
-        remedy: The atomic step that can replace check and act, if there is one.
+        remedy: The atomic step that can replace check and act, or several reads, if there is one.
     """
     if remedy in (Remedy.THREADSAFE, Remedy.ORDER):
         store = (second if first.verb in READS else first).place
@@ -228,7 +228,7 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
     all_lines, lacking_lines = ({side.lines for side in sides} for sides in ((first, second), lacking))
     too = ", too" if lock.name and len(lacking_lines) < len(all_lines) else ""
     over = f"old {held} over {line_ranges(lacking or (first, second))}{too}{_reentrant((first, second), lock.name)}"
-    if kind is RaceKind.CHECK_THEN_ACT and remedy is not None:
+    if remedy is not None:
         return f"{REMEDIES[remedy]}, or h{over}."
     if kind is RaceKind.UNSYNCHRONISED:
         return f"H{over}, or pass the value on through queue.Queue, Event or join."

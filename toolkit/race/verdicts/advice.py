@@ -142,6 +142,8 @@ def remedy_of(kind: RaceKind, conflict: ConflictContext) -> Remedy | None:
         return Remedy.THREADSAFE
     if kind is RaceKind.UNSYNCHRONISED:
         pair = conflict.read_and_write()
+        if pair is not None and conflict.sources.loads_parts(pair[0].site):
+            return Remedy.LOCAL
         early = pair is not None and conflict.sources.announces_before(pair[1].site, pair[0].site)
         return Remedy.ORDER if early else None
     if kind is not RaceKind.CHECK_THEN_ACT:

@@ -41,14 +41,26 @@ def double_checks(conflict: ConflictContext) -> bool:
     read, write = pair
     if not write.locks or _others_depend(read, conflict) or _takes_value(write.site):
         return False
-    return _tested_twice(write, conflict) or _announced(write, conflict)
+    within_call = bool(conflict.sites.writers(read.number)) and _tests_under_lock(write.site, conflict)
+    return within_call or _tested_twice(write, conflict) or _announced(write, conflict)
 
 
 def rechecks(conflict: ConflictContext) -> bool:
-    """Return True if the write of a span tested again under a lock that the other write holds as well."""
-    return any(side.span >= 0 and side.site.flags & Flag.RECHECKED and side.locks
-               and (other.kind == AccessKind.READ or side.locks & other.locks)
+    """Return True if the write of a span tested again under a lock that the other write holds as well.
+
+    If the other side is a load, what depends on it has to test again, too.
+    """
+    return any(side.span >= 0 and _tests_under_lock(side.site, conflict) and side.locks
+               and (side.locks & other.locks or (other.kind == AccessKind.READ and not _others_depend(other, conflict)))
                for side, other in ((conflict.first, conflict.second), (conflict.second, conflict.first)))
+
+
+def _tests_under_lock(store: SiteInfo, conflict: ConflictContext) -> bool:
+    """Return True if the tests that decide about a store are in one `with` with it, be there one outside or not."""
+    tests = [conflict.sites[number] for number in store.partners]
+    guarded = bool(tests) and store.flags & Flag.GUARD and all(
+        conflict.sources.in_one_with(test, store) for test in tests)
+    return bool(guarded or store.flags & Flag.RECHECKED)
 
 
 def _tested_twice(write: ConflictSide, conflict: ConflictContext) -> bool:
@@ -65,10 +77,20 @@ def _tested_twice(write: ConflictSide, conflict: ConflictContext) -> bool:
 
 
 def _others_depend(read: ConflictSide, conflict: ConflictContext) -> bool:
-    """Return True if a write depends on the read and does not test again under a lock."""
+    """Return True if a write depends on the read and does not test again under a lock, itself or where it is called."""
     if read.site.flags & Flag.AUGMENTED:
         return True
-    return any(not conflict.sites[number].flags & Flag.RECHECKED for number in conflict.sites.writers(read.number))
+    return not all(_tests_again(conflict.sites[number], conflict) for number in conflict.sites.writers(read.number))
+
+
+def _tests_again(site: SiteInfo, conflict: ConflictContext) -> bool:
+    if site.op != "writes":
+        return bool(site.flags & Flag.RECHECKED)
+    called = site.text.partition("(")[0].rpartition(".")[2]
+    variables = {side.site.text for side in (conflict.first, conflict.second)}
+    stores = [each for each in conflict.sites.all() if each.function.rpartition(".")[2] == called
+              and each.text in variables and each.op.endswith(("_write", "_store", "_update"))]
+    return bool(stores) and all(_tests_under_lock(each, conflict) for each in stores)
 
 
 def _announced(write: ConflictSide, conflict: ConflictContext) -> bool:
@@ -199,15 +221,21 @@ def _takes_for(site: SiteInfo, giver: SiteInfo, conflict: ConflictContext) -> bo
 
 
 def is_counted(conflict: ConflictContext) -> bool:
-    """Return True if a number that only grows is counted under the lock of all writes, and a loop or predicate asks."""
+    """Return True if a number only grows, and no write depends on the load.
+
+    Either all writes hold one lock and a loop or predicate asks, or a loop outputs the number again and again.
+    """
     pair = conflict.read_and_write()
     if pair is None:
         return False
     read, write = pair
     flags, sources = read.site.flags, conflict.sources
     asks = flags & Flag.POLL or sources.decides(read.site, comparisons=True)
-    counts = write.site.flags & Flag.AUGMENTED and write.site.operator == "+=" and write.locks & conflict.lockset
-    return bool(asks and counts) and not conflict.sites.writers(read.number)
+    numbers = any(site.text == read.site.text and site.flags & Flag.AUGMENTED     # its own: they may not come twice
+                  for site in conflict.sites.neighbours(read.number))
+    harmless = (asks and write.locks & conflict.lockset) or (sources.outputs_in_loop(read.site) and not numbers)
+    counts = write.site.flags & Flag.AUGMENTED and write.site.operator == "+="
+    return bool(harmless and counts) and not conflict.sites.writers(read.number)
 
 
 # -- publication ----------------------------------------------------------------------------------------------------
@@ -222,7 +250,9 @@ def publishes(conflict: ConflictContext) -> bool:
     dependent = _others_depend(read, conflict) or write.site.flags & (Flag.AUGMENTED | Flag.DELETE | Flag.MULTI)
     new = write.site.flags & Flag.NEW and not conflict.sources.changes_after(write.site) and (
         read.site.flags & (Flag.TEST | Flag.SNAPSHOT) or not conflict.sources.may_be_none(write.site))
-    if dependent or read.missed or not (new or write.locks & conflict.lockset) or _announces_early(write, conflict):
+    if dependent or read.missed or not (new or write.locks & conflict.lockset):
+        return False
+    if _announces_early(write, conflict) or conflict.sources.loads_parts(read.site):
         return False
     stored = conflict.record.value if write is conflict.second else conflict.record.present
     if not stored:

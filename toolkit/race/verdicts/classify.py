@@ -175,7 +175,7 @@ BENIGN_ORDERS: PatternTable = (
     ("flag",           "a constant, and a read that decides a loop",                     patterns.is_polled),
     ("flag",           "True, False or None, and a read that decides an `if`",           patterns.is_tested),
     ("owner",          "taken by test and store under a lock, given back by its owner",  patterns.is_busy_flag),
-    ("counter",        "counted by += under a lock, and a loop or predicate asks",       patterns.is_counted),
+    ("counter",        "grows by +=, and a loop or predicate asks, or a loop shows it",  patterns.is_counted),
     ("owner",          "threads store themselves, and ask only whether it was they",     patterns.is_own),
     ("publication",    "a new object, or stored under the lock of all writes; loaded",   patterns.publishes),
     ("memo",           "the check leads to an immutable value made from the key alone",  patterns.is_memo),

@@ -11,7 +11,7 @@ import os
 import tokenize
 import warnings
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -136,6 +136,14 @@ class SourceFiles:
                 return True
         return False
 
+    def outputs_in_loop(self, read: SiteInfo) -> bool:
+        """Return True if a loop passes the read to a call whose result it drops: `print(f"{self.done} files")`."""
+        nodes = list(takewhile(lambda node: not isinstance(node, _SCOPES), self.around(read)))
+        statement = next((node for node in nodes if isinstance(node, ast.stmt)), None)
+        called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and any(
+            part in nodes for part in statement.value.args)
+        return called and any(isinstance(node, _LOOPS) for node in nodes)
+
     def alone_under(self, read: SiteInfo, write: SiteInfo) -> bool:
         """Return True if the test of `read` decides about the statement of `write` only."""
         for node in self.around(write):
@@ -242,6 +250,21 @@ class SourceFiles:
         function = next((node for node in nodes if isinstance(node, _SCOPES)), None)
         later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > write.end_line] if function else []
         return any(ast.unparse(node.value) in names for node in later if _changes(node))
+
+    def loads_parts(self, read: SiteInfo) -> bool:
+        """Return True if two parts of what the read loads are taken by two loads: `self.range.low, self.range.high`.
+
+        Both are in one statement, or in two that follow each other, and neither is a method that is called.
+        """
+        nodes = self.around(read)
+        statement = next((node for node in nodes if isinstance(node, ast.stmt)), None)
+        if statement is None or not isinstance(nodes[1], _PARTS):
+            return False
+        inside = [node for near in _beside(statement, nodes[nodes.index(statement) + 1]) for node in ast.walk(near)]
+        called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
+        parts = {ast.dump(node) for node in inside if isinstance(node, _PARTS) and isinstance(node.ctx, ast.Load)
+                 and id(node) not in called and ast.unparse(node.value) == read.text}
+        return len(parts) > 1
 
     def is_called(self, read: SiteInfo) -> bool:
         """Return True if a method of what is read is called, and nothing else done: `self.sock.close()`."""
@@ -381,6 +404,8 @@ def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
                 yield node
 
 
+_PARTS = (ast.Attribute, ast.Subscript)
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _EQUALITY = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
@@ -390,6 +415,16 @@ _EQUALITY = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 SIGNALS = {"wait": {"set", "notify", "notify_all"}, "is_set": {"set"}, "get": {"put", "put_nowait"},
            "acquire": {"release"}, "result": {"set_result"}}
 SIGNALLING = frozenset().union(*SIGNALS.values())
+
+
+def _beside(statement: ast.stmt, around: ast.AST) -> list[ast.stmt]:
+    """Return a statement and those before and after it in its block, as far as they contain no others."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(around, name, [])
+        if statement in block:
+            at = block.index(statement)
+            return [one for one in block[max(at - 1, 0):at + 2] if isinstance(one, _SIMPLE)]
+    return []
 
 
 def _before(function: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:

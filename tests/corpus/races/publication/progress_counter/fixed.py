@@ -1,6 +1,7 @@
 # EXPECT: clean
-# EXPECT-NOTE: the number only grows | Batch.done | 16, 19
-"""A counter with a lock, of which a predicate asks for the progress."""
+# EXPECT-NOTE: the number only grows | Batch.done | 17, 20
+# EXPECT-NOTE: the number only grows | Batch.done | 17, 24
+"""A counter with a lock, of which a predicate asks for the progress, and a loop shows it."""
 
 import threading
 
@@ -18,11 +19,15 @@ class Batch:
     def is_running(self):
         return self.done < self.total
 
+    def show(self):
+        for _ in range(2):
+            lines.append(f"{self.done} of {self.total}")
 
-batch = Batch(3)
-threads = [threading.Thread(target=target) for target in (batch.step, batch.step, batch.is_running)]
+
+batch, lines = Batch(3), []
+threads = [threading.Thread(target=target) for target in (batch.step, batch.step, batch.is_running, batch.show)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(0 < batch.done < 3)
+print(0 < batch.done < 3, len(lines))

@@ -1,0 +1,46 @@
+# EXPECT-NOTE: one version | *Settings.current | 18, 21
+# EXPECT-NOTE: the other is not loaded | *Settings.current | 18, 26, 27
+"""Settings are replaced as a whole, and readers take all they need of one load."""
+
+import os
+import tempfile
+import threading
+import time
+
+
+class Settings:
+    def __init__(self):
+        self.current = {"host": "alpha", "port": 1}
+
+    def reload(self, asked):
+        while not os.path.exists(asked):    # once all have read: order that no thread can rely on
+            time.sleep(0.01)
+        self.current = {"host": "beta", "port": 2}
+
+    def address(self):
+        current = self.current
+        return current["host"], current["port"]
+
+    def name(self):
+        if found:
+            return self.current["host"]
+        return self.current["port"]
+
+
+settings, others, found = Settings(), Settings(), []
+
+
+def ask(path):
+    found.append(settings.address())
+    found.append(others.name())
+    os.close(os.open(path, os.O_CREAT))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    asked = os.path.join(folder, "asked")
+    threads = [threading.Thread(target=target, args=(asked,)) for target in (settings.reload, others.reload, ask)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(found)
