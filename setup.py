@@ -1,8 +1,8 @@
-"""Compile the C libraries of a wheel: the race checker's core and the library of `gilscope gil`.
+"""Compile the C libraries of a wheel: the race checker's core, and those of `gilscope scale` and `gilscope gil`.
 
-Everything else about the package is in pyproject.toml.  Both libraries are optional, so that the source distribution
+Everything else about the package is in pyproject.toml.  The libraries are optional, so that the source distribution
 installs where there is no compiler; GILSCOPE_NATIVE=required makes a failure an error, as for a release.  An editable
-install compiles neither: gilscope compiles a checkout's libraries into its cache at their first use.
+install compiles none: gilscope compiles a checkout's libraries into its cache at their first use.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import platform
 import shutil
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -29,9 +30,9 @@ WHERE = LINKS if (ROOT / LINKS).is_dir() else "."
 sys.path.insert(0, str(ROOT / WHERE))
 
 from gilscope.toolkit.gil import preload  # noqa: E402
-from gilscope.toolkit.race._core import build as core_build  # noqa: E402
+from gilscope.toolkit.race._core.build import CORE  # noqa: E402
+from gilscope.toolkit.scale.child.headers import HEADERS  # noqa: E402
 
-CORE = "gilscope.toolkit.race._core._core"
 SHIM = "gilscope.toolkit.gil.shim"
 # In a source distribution beside the package; links, caches and what tools left are not taken.
 BESIDE = ("setup.py", "pyproject.toml", "tests", "docs", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md",
@@ -51,11 +52,12 @@ def extensions() -> list[Extension]:
         compile_args += ["-include", str(ROOT / WHERE / "gilscope/toolkit/builds/old_glibc.h")]
         link_args += ["-Wl,--strip-debug", "-Wl,--push-state,--no-as-needed", "-l:libpthread.so.0", "-l:libdl.so.2",
                       "-Wl,--pop-state"]
-    core = ROOT / WHERE / "gilscope/toolkit/race/_core"
+    scale = sys.platform == "linux" and sysconfig.get_config_var("Py_GIL_DISABLED")
     found = [Extension(
-        CORE, [_relative(core / "core.c")], depends=[_relative(Path(each)) for each in core_build.sources()],
-        define_macros=[("GILSCOPE_SOURCES", f'"{core_build.sources_digest()}"')],
-        extra_compile_args=[*compile_args, "-fno-strict-overflow"], extra_link_args=link_args, optional=optional)]
+        each.name, [_relative(Path(each.main))], depends=[_relative(Path(source)) for source in each.sources()],
+        define_macros=[("GILSCOPE_SOURCES", f'"{each.sources_digest()}"')],
+        extra_compile_args=[*compile_args, "-fno-strict-overflow"], extra_link_args=link_args, optional=optional)
+        for each in (CORE, *([HEADERS] if scale else []))]
     if glibc and sys.maxsize > 1 << 32:
         shim = ROOT / WHERE / "gilscope/toolkit/gil/_shim"
         found.append(Extension(
@@ -110,7 +112,7 @@ class BuildLibraries(build_ext):
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the file's name: that of the shim, which depends on no Python, cannot be imported."""
-        if fullname.endswith(SHIM.rpartition(".")[2]) and not fullname.endswith(CORE):
+        if fullname.endswith(SHIM.rpartition(".")[2]):
             return str(Path(*fullname.split(".")).with_name(preload.file_name()))
         return super().get_ext_filename(fullname)
 

@@ -128,8 +128,10 @@ def check(wheel: Path) -> None:
         if links:
             raise WheelError(f"{wheel.name} holds symbolic links: {links}")
         libraries = [name for name in archive.namelist() if name.endswith(".so")]
-        if len(libraries) != (2 if "manylinux" in wheel.name else 1):
-            raise WheelError(f"{wheel.name} holds {libraries}, not the core and, on Linux with glibc, the shim")
+        free = "t-" in wheel.name and "linux" in wheel.name
+        if len(libraries) != 1 + free + ("manylinux" in wheel.name):
+            raise WheelError(f"{wheel.name} holds {libraries}, not the core, on Linux with glibc the shim, and for a "
+                             "free-threaded build on Linux the library of `gilscope scale`")
         if wheel.stat().st_size > MOST_BYTES:
             raise WheelError(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {MOST_BYTES}")
         for name in libraries:

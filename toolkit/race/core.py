@@ -133,9 +133,5 @@ class NoValue:
         return "NO_VALUE"
 
 
-class CoreUnavailableError(Exception):
-    """The C core is not available here; the message has the reason."""
-
-
 UNKNOWN_LOCKS = 0      # stands for the uids of the locks that an access held, where there are too many sets of locks
 NO_VALUE = NoValue()   # stands for a value that is not known

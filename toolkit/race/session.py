@@ -7,11 +7,11 @@ import os
 import sys
 from types import ModuleType
 
+from gilscope.toolkit.builds.extension import ExtensionUnavailableError
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.own_files import split_installed
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
-from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.program.spec import CHECKED, FORKED, SPAWNED, THREADS, UNCHECKED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
@@ -194,7 +194,7 @@ def load_core() -> Core:
     from gilscope.toolkit.race._core import build
     try:
         core: Core = build.load(_announce_compilation)
-    except CoreUnavailableError as error:
+    except ExtensionUnavailableError as error:
         raise CoreMissingError(f"the race checker has no core for this Python: {error}") from error
     return core
 

@@ -688,10 +688,10 @@ def subinterpreters(world):
         import sys, threading
         sys.path.insert(0, {str(Path.cwd())!r})
         from gilscope.toolkit.race._core.build import load
-        from gilscope.toolkit.race.core import CoreUnavailableError
+        from gilscope.toolkit.builds.extension import ExtensionUnavailableError
         try:
             load()
-        except CoreUnavailableError as error:
+        except ExtensionUnavailableError as error:
             assert "interpreter" in str(error), error
         else:
             raise AssertionError("a second core")
@@ -1091,7 +1091,7 @@ def library(source):
     import ctypes
 
     from gilscope.toolkit.builds.compile_library import compile_library
-    from gilscope.toolkit.race._core.compiling import compiler
+    from gilscope.toolkit.builds.make_extension import compiler
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tool.c").write_text(source)

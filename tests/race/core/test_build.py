@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.builds import extension, make_extension
 from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
-from gilscope.toolkit.race._core import build, compiling
-from gilscope.toolkit.race.core import CoreUnavailableError
+from gilscope.toolkit.builds.extension import ExtensionUnavailableError
+from gilscope.toolkit.race._core.build import CORE
 from tests.conformance.builds import ROOT, run_child
 from tests.patience import PATIENCE
 
@@ -18,17 +19,17 @@ print(load(lambda seconds: seconds or print("compiling")).name)
 """
 TELL = """
 from gilscope.toolkit.race._core.build import load
-from gilscope.toolkit.race.core import CoreUnavailableError
+from gilscope.toolkit.builds.extension import ExtensionUnavailableError
 try:
     load()
-except CoreUnavailableError as error:
+except ExtensionUnavailableError as error:
     print(error)
 """
 
 
 def has_compiler():
     try:
-        compiling.compiler()
+        make_extension.compiler()
     except CompileError:
         return False
     return True
@@ -61,7 +62,7 @@ def test_two_processes_at_once_compile_once(tmp_path):
 @pytest.mark.builds("gil", "free")
 def test_every_build_has_a_core_of_its_own(python, tmp_path):
     child = run_child(python, "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
-    if "CoreUnavailableError" in child.stderr:
+    if "ExtensionUnavailableError" in child.stderr:
         pytest.skip(child.stderr.splitlines()[-1])
     assert (child.stdout, child.stderr) == ("compiling\nC\n", "")
 
@@ -71,7 +72,7 @@ def test_what_is_compiled_is_loaded_without_heavy_imports():
     code = f"{LOAD}\nimport sys; print([name for name in {heavy} if name in sys.modules])"
     run_child(sys.executable, "-c", LOAD)
     child = run_child(sys.executable, "-S", "-c", code)
-    if "CoreUnavailableError" in child.stderr:
+    if "ExtensionUnavailableError" in child.stderr:
         pytest.skip(child.stderr.splitlines()[-1])
     assert child.stdout == "C\n[]\n", child.stderr
 
@@ -99,17 +100,17 @@ def test_a_cache_that_cannot_be_written_is_a_reason(tmp_path):
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
     path = tmp_path / "_core.so"
     path.write_bytes(b"nothing that can be loaded")
-    with pytest.raises(CoreUnavailableError, match="cannot be loaded"):
-        build.load_file(str(path))
+    with pytest.raises(ExtensionUnavailableError, match="cannot be loaded"):
+        CORE.load_file(str(path))
 
 
 def test_sources_and_build_are_in_the_key(monkeypatch, tmp_path):
-    key = build._key()
-    assert build._key() == key
+    key = CORE.cache_key()
+    assert CORE.cache_key() == key
     changed = tmp_path / "core.c"
     changed.write_text("int other;")
-    monkeypatch.setattr(build, "sources", lambda: [str(changed)])
-    assert build._key() != key
+    monkeypatch.setattr(CORE, "sources", lambda: [str(changed)])
+    assert CORE.cache_key() != key
 
 
 @pytest.mark.slow
@@ -120,8 +121,8 @@ def test_a_core_of_another_build_is_refused(python, tmp_path):
     cores = list(tmp_path.rglob("_core.so"))
     if not cores:
         pytest.skip(child.stderr.splitlines()[-1])
-    code = ("from gilscope.toolkit.race._core.build import load_file\nimport sys\n"
-            "try:\n    print(load_file(sys.argv[1]).name)\nexcept Exception as error:\n    print(error)")
+    code = ("from gilscope.toolkit.race._core.build import CORE\nimport sys\n"
+            "try:\n    print(CORE.load_file(sys.argv[1]).name)\nexcept Exception as error:\n    print(error)")
     tell = run_child(python, "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
     here = run_child(sys.executable, "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
     said = run_child(sys.executable, "-c", code, str(cores[0])).stdout
@@ -135,25 +136,23 @@ def test_a_core_from_other_sources_is_refused(monkeypatch):
             return "0" * 16
 
     monkeypatch.setattr("_imp.create_dynamic", lambda _: Foreign)
-    with pytest.raises(CoreUnavailableError, match="from other sources"):
-        build.load_file("core.so")
+    with pytest.raises(ExtensionUnavailableError, match="from other sources"):
+        CORE.load_file("core.so")
 
 
 @pytest.mark.parametrize(("output", "reason"), [
-    ("ERROR: No matching distribution found for gilscope", "no wheel of gilscope=="), ("", "holds no core")])
+    ("ERROR: No matching distribution found for gilscope", "no wheel of gilscope=="), ("", "holds no _core.")])
 def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, monkeypatch, tmp_path):
-    from gilscope.toolkit.race._core import making
-
     def fail(*_):
         raise CompileError("there is no C compiler", CompileFailure.NO_TOOLS)
 
     asked = []
-    monkeypatch.setattr(making, "run_installer", lambda *_: asked.append(1) or output)
-    monkeypatch.setattr(making, "compile_core", fail)
+    monkeypatch.setattr(make_extension, "run_installer", lambda *_: asked.append(1) or output)
+    monkeypatch.setattr(make_extension, "compile_library", fail)
     path = tmp_path / "key" / "_core.so"
     for times in (1, 2):   # who has done what it says is not told the same again from memory
-        with pytest.raises(CoreUnavailableError, match="install a C compiler") as caught:
-            making.make_core(str(tmp_path), str(path), "", "_core.so", build.load_file)
+        with pytest.raises(ExtensionUnavailableError, match="install a C compiler") as caught:
+            make_extension.make(CORE, str(path), "", with_wheel=True)
         assert reason in str(caught.value)
         assert "there is no C compiler" in str(caught.value)
         assert len(asked) == times
@@ -162,19 +161,16 @@ def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, monkeypatc
 @pytest.mark.parametrize("in_checkout", [True, False])
 @pytest.mark.parametrize("failure", [*CompileFailure])
 def test_a_compiler_is_advised_only_if_one_may_be_missing(failure, in_checkout, monkeypatch, tmp_path):
-    from gilscope.toolkit.race._core import making
-
     def fail(*_):
         raise CompileError("no core", failure)
 
-    monkeypatch.setattr(making, "run_installer", lambda *_: "ERROR: No matching distribution found for gilscope")
-    monkeypatch.setattr(making, "compile_core", fail)
-    with pytest.raises(CoreUnavailableError) as caught:
-        making.make_core(str(tmp_path), str(tmp_path / "key" / "_core.so"), "", "_core.so",
-                         None if in_checkout else build.load_file)
+    monkeypatch.setattr(make_extension, "run_installer", lambda *_: "ERROR: No matching distribution found")
+    monkeypatch.setattr(make_extension, "compile_library", fail)
+    with pytest.raises(ExtensionUnavailableError) as caught:
+        make_extension.make(CORE, str(tmp_path / "key" / "_core.so"), "", with_wheel=not in_checkout)
     advises_compiler = "install a C compiler" in str(caught.value) or "install gilscope" in str(caught.value)
     assert advises_compiler == (failure in {CompileFailure.NO_TOOLS, CompileFailure.REFUSED})
 
 
 def test_a_checkout_has_no_wheel_to_look_for():
-    assert build.is_checkout()
+    assert extension.is_checkout()

@@ -63,13 +63,13 @@ class Probe:
 
 def native_core():
     try:
+        from gilscope.toolkit.builds.extension import ExtensionUnavailableError
         from gilscope.toolkit.race._core.build import load
-        from gilscope.toolkit.race.core import CoreUnavailableError
     except ImportError:
         pytest.skip("no C core here")
     try:
         return Probe(load())
-    except CoreUnavailableError as error:
+    except ExtensionUnavailableError as error:
         pytest.skip(str(error))
 
 

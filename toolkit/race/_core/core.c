@@ -35,5 +35,4 @@
 #include "locking/locks.c"
 #include "locking/foreign_locks.c"
 #include "locking/patching.c"
-#include "headers.c"
 #include "module.c"

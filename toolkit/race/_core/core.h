@@ -5,22 +5,14 @@
 #ifndef GILSCOPE_CORE_H
 #define GILSCOPE_CORE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../builds/extension.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef Py_GIL_DISABLED
-#define FREE_THREADED 1
-#else
-#define FREE_THREADED 0
-#endif
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

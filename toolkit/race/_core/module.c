@@ -637,50 +637,6 @@ api_alone(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     return result;
 }
 
-/* ---- what the core was made for ---------------------------------------------------------------------------------- */
-#ifndef GILSCOPE_SOURCES
-#define GILSCOPE_SOURCES ""     /* setup.py defines it for a wheel */
-#endif
-#ifdef Py_DEBUG
-#define DEBUG_BUILD 1
-#else
-#define DEBUG_BUILD 0
-#endif
-
-static PyObject *
-api_made_from(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
-{
-    return PyUnicode_FromString(GILSCOPE_SOURCES);
-}
-
-/* True if the core can run in this build.  It reads frames and reference counts, whose layout is stable within a minor
-   version from the first release candidate on.  Another build may load the file, since every build accepts the suffix
-   `.so`, and a wheel may have a wrong tag.  */
-static bool
-same_layout(unsigned long made, unsigned long runs)
-{
-    bool final = ((made >> 4) & 0xF) >= 0xC && ((runs >> 4) & 0xF) >= 0xC;
-    return final ? made >> 16 == runs >> 16 : made == runs;
-}
-
-static int
-refuse_other_build(void)
-{
-    PyObject *flags = PySys_GetObject("abiflags");      /* borrowed */
-    bool without_gil = false, debug = false;
-    for (Py_ssize_t i = 0; flags != NULL && i < PyUnicode_GET_LENGTH(flags); i++) {
-        without_gil = without_gil || PyUnicode_READ_CHAR(flags, i) == 't';
-        debug = debug || PyUnicode_READ_CHAR(flags, i) == 'd';
-    }
-    if (same_layout(PY_VERSION_HEX, Py_Version) && without_gil == FREE_THREADED && debug == DEBUG_BUILD) {
-        return 0;
-    }
-    PyErr_Format(PyExc_ImportError, "it was compiled for CPython " PY_VERSION "%s%s, and this is %lu.%lu.%lu%s%s (%lx)",
-                 FREE_THREADED ? "t" : "", DEBUG_BUILD ? "d" : "", Py_Version >> 24, (Py_Version >> 16) & 0xFF,
-                 (Py_Version >> 8) & 0xFF, without_gil ? "t" : "", debug ? "d" : "", Py_Version);
-    return -1;
-}
-
 /* ---- the module -------------------------------------------------------------------------------------------------- */
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
@@ -710,9 +666,8 @@ static PyMethodDef api[] = {
     {"busy", api_busy, METH_NOARGS, "Return a context in which this thread's accesses are ignored."},
     {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},
     {"configure", api_configure, METH_VARARGS, NULL},
-    {"made_from", api_made_from, METH_NOARGS, "Return the hash of the sources of a core in a wheel, else \"\"."},
     {"_at_exit", at_exit, METH_NOARGS, NULL},
-    HEADER_FUNCTIONS
+    EXTENSION_FUNCTIONS
     {NULL, NULL, 0, NULL}};
 
 static int

@@ -27,61 +27,62 @@ class _Plain:
     """An object with a count of its own."""
 
 
-def verify(core: ModuleType) -> None:
+def verify(headers: ModuleType) -> None:
     """Check fields and counts, and that an immortal object stays one.
 
     Raises:
         LayoutRefusedError: Something is not as in the builds that are known.
     """
-    if not hasattr(core, "header_layout"):
+    if not hasattr(headers, "header_layout"):
         raise LayoutRefusedError("headers are read on Linux and free-threaded builds alone")
-    if (layout := core.header_layout()) != FIELDS:
+    if (layout := headers.header_layout()) != FIELDS:
         raise LayoutRefusedError(f"an object's header has other fields in this build: {layout}")
     subject = _Plain()
-    owner, _, local, shared = core.header(subject)
+    owner, _, local, shared = headers.header(subject)
     taken = [subject] * TAKEN
-    again = core.header(subject)
+    again = headers.header(subject)
     _expect(again[0] == owner != 0 and again[2] - local == TAKEN and again[3] == shared,
             "a reference of the owning thread does not raise the local count")
     for known in (None, 3, ""):
-        _expect(core.header(known)[2] == IMMORTAL, f"{known!r} is not immortal")
+        _expect(headers.header(known)[2] == IMMORTAL, f"{known!r} is not immortal")
     elsewhere: list[object] = []
     thread = threading.Thread(target=elsewhere.extend, args=([subject, subject],))
-    before = core.header(subject)[3] >> 2
+    before = headers.header(subject)[3] >> 2
     thread.start()
     thread.join()
-    moved = (core.header(subject)[3] >> 2) - before
+    moved = (headers.header(subject)[3] >> 2) - before
     _expect(moved != 0, "a reference of another thread does not move the shared count")
     seen = weakref.ref(subject)
-    _expect(seen() is subject and core.header(subject)[3] & 3 in {1, 3}, "a weak reference sets no flag")
+    _expect(seen() is subject and headers.header(subject)[3] & 3 in {1, 3}, "a weak reference sets no flag")
     del taken
-    _verify_immortality(core)
+    _verify_immortality(headers)
 
 
-def _verify_immortality(core: ModuleType) -> None:
+def _verify_immortality(headers: ModuleType) -> None:
     subject = _Plain()
-    _expect(core.immortalize([subject]) == 1 and core.immortalize([subject]) == 0, "an object is not made immortal")
+    first, again = headers.immortalize([subject]), headers.immortalize([subject])
+    _expect((first, again) == (1, 0), "an object is not made immortal")
     holders = [[subject] * TAKEN for _ in range(TAKEN)]
     holders.clear()
     thread = threading.Thread(target=lambda: [subject] * TAKEN)
     thread.start()
     thread.join()
-    owner, _, local, shared = core.header(subject)
+    owner, _, local, shared = headers.header(subject)
     _expect((owner, local, shared) == (0, IMMORTAL, 0), "the count of an immortal object changes")
     _expect(sys.getrefcount(subject) >= LEAST_COUNT, "sys.getrefcount does not know an immortal object")
     told = getattr(sys, "_is_immortal", None)      # from 3.14 on
     _expect(told is None or told(subject), "sys._is_immortal does not know an immortal object")
 
 
-def lock_offsets(core: ModuleType) -> dict[type, int]:
+def lock_offsets(headers: ModuleType) -> dict[type, int]:
     """Return, for Lock and RLock, the offset of a byte that is not 0 exactly while one is held."""
     found = {}
     for make in (threading.Lock, threading.RLock):
         lock = make()
-        free = core.body(lock)
+        free = headers.body(lock)
         with lock:
-            held = core.body(lock)
-        after = core.body(lock)
+            held = headers.body(lock)
+        after = headers.body(lock)
         bytes_of = enumerate(zip(free, held, after, strict=True))
         place = next((place for place, (one, two, three) in bytes_of if two and not one and not three), None)
         if place is not None:

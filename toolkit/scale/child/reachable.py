@@ -47,9 +47,9 @@ def reachable(
     return found
 
 
-def is_immortal(core: ModuleType, item: Any) -> bool:
+def is_immortal(headers: ModuleType, item: Any) -> bool:
     """Return True if nothing counts the references to an object."""
-    return bool(core.header(item)[2] == IMMORTAL)
+    return bool(headers.header(item)[2] == IMMORTAL)
 
 
 def namespace_of(each: type) -> Mapping[str, Any]:

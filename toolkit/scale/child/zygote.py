@@ -23,7 +23,7 @@ from gilscope.toolkit.cores import on_cores_apart
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, run_to_its_end, shown
 from gilscope.toolkit.processes.forks import Fork
-from gilscope.toolkit.race._core import build
+from gilscope.toolkit.scale.child.headers import HEADERS
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
 from gilscope.toolkit.scale.child.names import names_of, unnamed
 from gilscope.toolkit.scale.child.opaque import readers, stored_values
@@ -65,14 +65,14 @@ class FailedMeasurementError(Exception):
 class Zygote:
     """The loaded function with its objects, and the measurements in forks."""
 
-    def __init__(self, core: ModuleType, on_calls: Callable[[str], object] = lambda _: None) -> None:
+    def __init__(self, headers: ModuleType, on_calls: Callable[[str], object] = lambda _: None) -> None:
         """Prepare to load.
 
         Args:
-            core: That of the race checker for this build.
+            headers: The C extension that reads object headers.
             on_calls: Is told "calling" before the first calls of the function, and "called" after them.
         """
-        self._core = core
+        self._headers = headers
         self._on_calls = on_calls
         self._objects: list[Any] = []
         self._locks: dict[type, int] = {}
@@ -174,7 +174,7 @@ class Zygote:
         """
         self._number += 1
         self._gate[:GATE] = bytes(GATE)
-        alone = min(self._core.multiplier_load() for _ in range(LOADS))
+        alone = min(self._headers.multiplier_load() for _ in range(LOADS))
         warm = max(LEAST_WARM, LEAST_WARM_CALLS * self._each)
         lasts = windows * max(WINDOW, LEAST_CALLS * self._each)
         plan = _Plan(threads=threads, each=1 if processes else threads, warm=warm, seconds=lasts, collector=collector,
@@ -257,7 +257,7 @@ class Zygote:
         """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
         def called() -> list[str | None]:
             if immortal:
-                self._core.immortalize(self._objects)
+                self._headers.immortalize(self._objects)
             return _results(self._call, self._payloads)
 
         results: list[str | None] = self._asked(called, PATIENCE + COMPARED * self._each)
@@ -279,8 +279,8 @@ class Zygote:
     def _layout(self) -> str | None:
         """Find out in a fork which locks can be read and whether the layout is known; return why not, or None."""
         def verified() -> dict[str, int]:
-            verify(self._core)
-            return {kind.__qualname__: offset for kind, offset in lock_offsets(self._core).items()}
+            verify(self._headers)
+            return {kind.__qualname__: offset for kind, offset in lock_offsets(self._headers).items()}
 
         (answer,) = _answers([self._fork(verified)], PATIENCE, "the check of the layout of objects")
         if isinstance(answer, str):
@@ -307,7 +307,7 @@ class Zygote:
         return max(1, int(CHUNK / self._each))
 
     def _mortal(self) -> list[int]:
-        return [number for number, each in enumerate(self._objects) if not is_immortal(self._core, each)]
+        return [number for number, each in enumerate(self._objects) if not is_immortal(self._headers, each)]
 
     def _work(self, thread: int, copies: dict[str, Any] | None) -> Work:
         call, own = self._make(), self._payloads
@@ -328,7 +328,7 @@ class Zygote:
             gc.disable()
             gc.freeze()
         if immortal:
-            self._core.immortalize(immortal)
+            self._headers.immortalize(immortal)
         cpus = plan.cpus
         found: list[Any] = [None] * plan.each
         problems: list[str] = []
@@ -336,7 +336,7 @@ class Zygote:
         def work(place: int) -> None:
             os.sched_setaffinity(0, {cpus[(plan.number + first + place) % len(cpus)]})
             try:
-                found[place] = self._core.call_for(
+                found[place] = self._headers.call_for(
                     _chunk_of(*self._work(first + place, plan.copies)), self._chunk(), self._gate, plan.threads,
                     int(plan.warm * 1e9), int(plan.seconds * 1e9), int(PATIENCE / 2 * 1e9))
             except BaseException as error:  # noqa: BLE001 - the user's code raises what it likes
@@ -346,7 +346,7 @@ class Zygote:
         collections = _collections()
         if watched is not None:
             objects = [self._objects[number] for number in watched]
-            self._core.sample_start(objects, [self._locks.get(type(each), 0) for each in objects], period,
+            self._headers.sample_start(objects, [self._locks.get(type(each), 0) for each in objects], period,
                                     self._gate, plan.threads)
         for thread in threads:
             thread.start()
@@ -354,7 +354,7 @@ class Zygote:
             thread.join()
         sampled = None
         if watched is not None:
-            passes, spent, rows = self._core.sample_stop()
+            passes, spent, rows = self._headers.sample_stop()
             sampled = {"passes": passes, "spent": spent, "objects": len(watched),
                        # Locks of 3.13 do not tell who waits for them, so whoever holds one may be in the way.
                        "seen": [(watched[index], moved, locked, locked if self._is_silent(objects[index]) else parked)
@@ -386,7 +386,7 @@ class Zygote:
         parent = os.getpid()
 
         def answer(write: Callable[..., None]) -> None:
-            self._core.end_with_parent(parent)
+            self._headers.end_with_parent(parent)
             try:
                 result = action()
             except BaseException as error:  # noqa: BLE001 - reported to whoever asked
@@ -513,10 +513,10 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)      # a function that reads standard input takes no request of ours
     os.dup2(2, 1)        # what the function prints while it is loaded is no answer of ours
     try:
-        core = build.load(lambda seconds: _tell(answers, {"compiling": seconds}))
-        if hasattr(core, "end_with_parent"):
-            core.end_with_parent(os.getppid())      # also while the user's function does not return
-        zygote = Zygote(core, lambda what: _tell(answers, {what: True}))
+        headers = HEADERS.load(lambda seconds: _tell(answers, {"compiling": seconds}))
+        if hasattr(headers, "end_with_parent"):
+            headers.end_with_parent(os.getppid())      # also while the user's function does not return
+        zygote = Zygote(headers, lambda what: _tell(answers, {what: True}))
     except Exception as error:  # noqa: BLE001 - reported to whoever asked
         _tell(answers, {"error": str(error)})
         return

@@ -1,10 +1,17 @@
-/* What `gilscope scale` needs of object headers on a free-threaded build: read them, also from a thread without a thread
-   state, make objects immortal, and call a function for a fixed time.  The race checker uses none of it.  */
+/* The extension of `gilscope scale`: read object headers on a free-threaded build, also from a thread without a thread state,
+   make objects immortal, and call a function for a fixed time.  Elsewhere it has no functions.  */
+#include "../../builds/extension.h"
 #if FREE_THREADED && defined(__linux__)
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -160,7 +167,11 @@ api_sample_start(PyObject *Py_UNUSED(module), PyObject *args)
         PyBuffer_Release(&memory);
         return NULL;
     }
-    Sampled *all = must(calloc((size_t)count + 1, sizeof(Sampled)));
+    Sampled *all = calloc((size_t)count + 1, sizeof(Sampled));
+    if (all == NULL) {
+        PyBuffer_Release(&memory);
+        return PyErr_NoMemory();
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         all[i] = (Sampled){.object = PyList_GET_ITEM(objects, i), .lock = PyLong_AsSsize_t(PyList_GET_ITEM(locks, i))};
     }
@@ -462,16 +473,35 @@ api_end_with_parent(PyObject *Py_UNUSED(module), PyObject *parent)
     Py_RETURN_NONE;
 }
 
-#define HEADER_FUNCTIONS \
-    {"header_layout", api_header_layout, METH_NOARGS, "Return the offsets of the fields of an object's header."}, \
-    {"header", api_header, METH_O, "Return owner, mutex byte, local and shared count of an object."}, \
-    {"body", api_body, METH_O, "Return a copy of the bytes behind an object's header."}, \
-    {"immortalize", api_immortalize, METH_O, "Make the objects in a list immortal; return how many were not."}, \
-    {"sample_start", api_sample_start, METH_VARARGS, "Sample the headers of objects from a thread of its own."}, \
-    {"sample_stop", api_sample_stop, METH_NOARGS, "Stop that and return what was seen."}, \
-    {"multiplier_load", api_multiplier_load, METH_NOARGS, "Return how busy the multiplier of this thread's core is."}, \
-    {"call_for", api_call_for, METH_VARARGS, "Call a function for a fixed time and return the times of the calls."}, \
-    {"end_with_parent", api_end_with_parent, METH_O, "Let the kernel end this process with its parent."},
-#else
-#define HEADER_FUNCTIONS
 #endif
+
+static PyMethodDef functions[] = {
+    EXTENSION_FUNCTIONS
+#if FREE_THREADED && defined(__linux__)
+    {"header_layout", api_header_layout, METH_NOARGS, "Return the offsets of the fields of an object's header."},
+    {"header", api_header, METH_O, "Return owner, mutex byte, local and shared count of an object."},
+    {"body", api_body, METH_O, "Return a copy of the bytes behind an object's header."},
+    {"immortalize", api_immortalize, METH_O, "Make the objects in a list immortal; return how many were not."},
+    {"sample_start", api_sample_start, METH_VARARGS, "Sample the headers of objects from a thread of its own."},
+    {"sample_stop", api_sample_stop, METH_NOARGS, "Stop that and return what was seen."},
+    {"multiplier_load", api_multiplier_load, METH_NOARGS, "Return how busy the multiplier of this thread's core is."},
+    {"call_for", api_call_for, METH_VARARGS, "Call a function for a fixed time and return the times of the calls."},
+    {"end_with_parent", api_end_with_parent, METH_O, "Let the kernel end this process with its parent."},
+#endif
+    {NULL, NULL, 0, NULL}};
+
+static PyModuleDef_Slot slots[] = {
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
+
+static PyModuleDef headers_module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_headers", .m_doc = "Object headers, for `gilscope scale`.", .m_methods = functions,
+    .m_slots = slots};
+
+PyMODINIT_FUNC
+PyInit__headers(void)
+{
+    return refuse_other_build() < 0 ? NULL : PyModuleDef_Init(&headers_module);
+}
