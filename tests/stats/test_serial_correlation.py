@@ -69,6 +69,14 @@ def test_arms_without_successive_rounds_say_nothing(series):
     assert serial_correlation(series, 3.0) == SerialCorrelation()
 
 
+def test_longest_gapless_stretch_of_an_arm_counts():
+    """An arm that was clear early is measured in every third round after that: its first rounds still count."""
+    draw = random.Random("gaps")
+    first = [{r: value for r, value in each.items() if r < 4} for each in arms(draw, 0.7, 12, count=20)]
+    with_gaps = [{**each, 5: 3.0, 8: -3.0} for each in first]
+    assert serial_correlation(with_gaps, 3.0) == serial_correlation(first, 3.0) != SerialCorrelation()
+
+
 def test_intervals_of_correlated_rounds_cover():
     draw, covered = random.Random(2), []
     for _ in range(10):

@@ -65,10 +65,10 @@ def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> Seri
     sums: list[tuple[float, float]] = []
     lengths: Counter[int] = Counter()
     for residuals in arms:
-        ordered = sorted(residuals)
-        if len(ordered) < SHORTEST or ordered[-1] - ordered[0] != len(ordered) - 1:
-            continue   # a gap in the rounds
-        values = [max(-most, min(residuals[r], most)) for r in ordered]
+        rounds = _longest_stretch(residuals)
+        if len(rounds) < SHORTEST:
+            continue
+        values = [max(-most, min(residuals[r], most)) for r in rounds]
         sums.append(_centred_sums(values))
         lengths[len(values)] += 1
     total = sum(square for _, square in sums)
@@ -89,6 +89,16 @@ def inflation(correlation: float, rounds: int) -> float:
         return 1.0
     times = _times(correlation, rounds)
     return sqrt(times * (rounds - 1) / (rounds - times))
+
+
+def _longest_stretch(rounds: Iterable[int]) -> list[int]:
+    """Return the longest run of successive rounds, the first of equals: an arm that is clear early misses rounds."""
+    longest: list[int] = []
+    stretch: list[int] = []
+    for number in sorted(rounds):
+        stretch = [*stretch, number] if stretch and number == stretch[-1] + 1 else [number]
+        longest = max(longest, stretch, key=len)
+    return longest
 
 
 def _centred_sums(values: Sequence[float]) -> tuple[float, float]:
