@@ -124,6 +124,18 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     return tuple(by_label[label] for label in labels)
 
 
+def select_free_threaded(found: FoundBuilds, wanted: str) -> tuple[Build, ...]:
+    """Return the free-threaded builds named in `wanted`, as `select_builds` does.
+
+    Raises:
+        UnknownNameError: A name is not the label of an available build, or that of a build with a GIL.
+    """
+    builds = select_builds(found, wanted)
+    if with_gil := [build.label for build in builds if not build.free_threaded]:
+        raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: name free-threaded builds, such as 3.14t")
+    return builds
+
+
 def default_pair(found: FoundBuilds) -> tuple[Build, ...]:
     """Return the newest fair pair, the GIL build first; the newest build alone when no pair can be made.
 

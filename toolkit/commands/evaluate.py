@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.find import find_builds, select_free_threaded
 from gilscope.toolkit.builds.inspection import is_released, version_key
 from gilscope.toolkit.commands.options.common import add_build, add_wait_quiet, duration, positive
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
@@ -281,11 +281,7 @@ def _write(place: Path, text: str) -> None:
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     if wanted is not None:
-        builds = select_builds(found, wanted)
-        if with_gil := [build.label for build in builds if not build.free_threaded]:
-            raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: --builds takes free-threaded builds; the "
-                                   "matching builds with a GIL are added automatically")
-        return builds
+        return select_free_threaded(found, wanted)
     free = sorted((build for build in found.builds if build.free_threaded), key=lambda each: version_key(each.version))
     if not free:
         raise BuildError("no free-threaded build is at hand: gilscope builds install 3.14t gets one")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.environment import build_environment
-from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.find import find_builds, select_free_threaded
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_full, add_output
@@ -186,12 +186,9 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
         ToolkitError: A requested one has a GIL, or there is none.
     """
     available = find_builds(args.build, project_dir=Path.cwd())
-    wanted = args.builds or ",".join(each.partition("=")[0] for each in args.build) or None
-    chosen = available.builds if wanted is None else select_builds(available, wanted)
-    free = tuple(build for build in chosen if build.free_threaded)
-    if wanted is not None and (locked := [build.label for build in chosen if not build.free_threaded]):
-        raise ToolkitError(f"{locked[0]} has a GIL, so its threads do not run Python code at the same time: name "
-                           "free-threaded builds such as 3.14t; `gilscope gil` shows waits for the GIL")
+    if wanted := args.builds or ",".join(each.partition("=")[0] for each in args.build):
+        return select_free_threaded(available, wanted)
+    free = tuple(build for build in available.builds if build.free_threaded)
     if not free:
         raise BuildError("there is no free-threaded build here; `gilscope builds install` installs one")
     return free

@@ -11,6 +11,7 @@ from gilscope.toolkit.commands.doctor import command
 from gilscope.toolkit.evaluate.packages import distributions, doctor
 from gilscope.toolkit.evaluate.packages.distributions import current_requirements
 from tests.conformance import builds
+from tests.fakes import make_build
 
 LOCK = """
 lock-version = "1.0"
@@ -123,6 +124,13 @@ def test_explain_of_what_is_not_there_says_so(one_build, site, monkeypatch, caps
     fill(site, monkeypatch, one_build, "x = 1\n")
     assert main(["doctor", "thing", "--explain", "other"]) == 2
     assert "no package, extension module or file 'other'" in capsys.readouterr().err
+
+
+def test_build_with_a_gil_tells_nothing_of_free_threading(monkeypatch, capsys):
+    only = type("Found", (), {"builds": (make_build("3.14"),), "problems": ()})()
+    monkeypatch.setattr(command, "find_builds", lambda *_, **__: only)
+    assert main(["doctor", "six", "--builds", "3.14"]) == 2
+    assert "has a GIL" in capsys.readouterr().err
 
 
 @FREE

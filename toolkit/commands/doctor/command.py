@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.find import find_builds, select_builds, select_free_threaded
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.commands.doctor.wheels import is_file, is_requirements_file, judge_files
 from gilscope.toolkit.commands.options.common import add_build, duration
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         raise ToolkitError(f"{scripts[0]} is a script, not a package: `gilscope evaluate . --workload "
                            f"{shlex.quote(scripts[0])}` runs it to examine the project in this folder")
     if any(map(is_file, args.packages)):
-        return judge_files(args, lambda: _builds(args), HtmlFile.requested(args))
+        return judge_files(args, lambda: _builds(args, free_threaded=False), HtmlFile.requested(args))
     args.packages = [each for text in args.packages for each in _listed(text)]
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements, own = _requirements(args, locked)
@@ -202,14 +202,14 @@ def _lock_here() -> Path | None:
         return None   # no project here
 
 
-def _builds(args: argparse.Namespace) -> tuple[FoundBuilds, tuple[Build, ...]]:
+def _builds(args: argparse.Namespace, *, free_threaded: bool = True) -> tuple[FoundBuilds, tuple[Build, ...]]:
     found = find_builds(args.build, project_dir=Path.cwd())
-    return found, _targets(found, args.builds)
+    return found, _targets(found, args.builds, free_threaded=free_threaded)
 
 
-def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
+def _targets(found: FoundBuilds, wanted: str | None, *, free_threaded: bool) -> tuple[Build, ...]:
     if wanted is not None:
-        return select_builds(found, wanted)
+        return select_free_threaded(found, wanted) if free_threaded else select_builds(found, wanted)
     builds = tuple(build for build in found.builds if build.free_threaded)
     if not builds:
         raise BuildError("no free-threaded build found; `gilscope builds install 3.14 3.14t` gets a pair")
