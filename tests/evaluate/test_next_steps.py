@@ -63,11 +63,11 @@ def test_same_step_of_several_builds_is_said_once_whatever_it_is():
 def test_newest_version_that_blocks_too_is_not_advised():
     blocked = replace(report(finding(Status.GIL)), newest={"lxml": ("7.0", Status.GIL)})
     assert steps(found(readiness=blocked))[0] == (
-        "3.14t: lxml 7.0, the newest, still turns the GIL on: ask its owners, or do without it")
-    for status, what in ((Status.UNKNOWN, "unknown"), (Status.NO_WHEEL, "no wheel")):
+        "3.14t: lxml 7.0, the newest, turns the GIL on, too: ask its owners, or do without it")
+    for status, what in ((Status.UNKNOWN, "could not be judged"), (Status.NO_WHEEL, "has no wheel")):
         other = replace(report(finding(Status.GIL)), newest={"lxml": ("7.0", status)})
         assert steps(found(readiness=other)) == (
-            f"3.14t: lxml 7.0, the newest, does not help ({what}): ask its owners, or do without it",)
+            f"3.14t: lxml 7.0, the newest, {what}: ask its owners, or do without it",)
     lost = replace(report(finding(Status.LOST)), newest={"lxml": ("7.0", Status.LOST)})
     assert steps(found(readiness=lost))[0].startswith("3.14t: lxml runs without its C code")
     unjudged = replace(report(finding(Status.UNKNOWN)), newest={"lxml": ("6.1", Status.UNKNOWN)})

@@ -105,10 +105,10 @@ def test_module_of_no_package_blocks():
 
 @pytest.mark.parametrize(("newest", "told"), [
     ({}, "the GIL (as its slots say and seen at import)\n"),
-    ({"thing": ("2.0", Status.READY)}, "; version 2.0 mends it"),
-    ({"thing": ("2.0", Status.UNKNOWN)}, "; of version 2.0 it is not known"),
-    ({"thing": ("2.0", Status.GIL)}, "; version 2.0 turns the GIL on, too"),
-    ({"thing": ("1.0", Status.GIL)}, "; no newer version is there"),
+    ({"thing": ("2.0", Status.READY)}, "; 2.0, the newest, mends it"),
+    ({"thing": ("2.0", Status.UNKNOWN)}, "; 2.0, the newest, could not be judged"),
+    ({"thing": ("2.0", Status.GIL)}, "; 2.0, the newest, turns the GIL on, too"),
+    ({"thing": ("1.0", Status.GIL)}, "; 1.0 is the newest"),
 ])
 def test_newest_version(newest, told):
     assert told in shown(USED, newest=newest) + "\n"

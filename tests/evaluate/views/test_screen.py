@@ -131,10 +131,10 @@ UNKNOWN = WheelChoice(name="lxml", version="6.1", kind="not known")
 
 
 @pytest.mark.parametrize(("changes", "said", "unsaid"), [
-    ({"readiness": newest("7.0", Status.GIL)}, "; 7.0, the newest, has the same", "mends"),
-    ({"readiness": newest("7.0", Status.UNKNOWN)}, "; 7.0, the newest, does not help (unknown)", "mends"),
-    ({"readiness": newest("6.1", Status.GIL)}, "; 6.1 is the newest", "has the same"),
-    ({"readiness": newest("", Status.UNKNOWN)}, "; 6.1 is the newest", "has the same"),
+    ({"readiness": newest("7.0", Status.GIL)}, "; 7.0, the newest, turns the GIL on, too", "mends"),
+    ({"readiness": newest("7.0", Status.UNKNOWN)}, "; 7.0, the newest, could not be judged", "mends"),
+    ({"readiness": newest("6.1", Status.GIL)}, "; 6.1 is the newest", "the newest, "),
+    ({"readiness": newest("", Status.UNKNOWN)}, "; 6.1 is the newest", "the newest, "),
     ({"readiness": report(lxml())}, "through src/myapp/io.py:3 Gain", "newest"),
     ({"readiness": report(lxml()), "tests": WHY}, "through lxml.html Gain", "io.py"),
     ({"readiness": WHY, "offered": (UNKNOWN, UNKNOWN)}, "2 of 2 packages: the lock names no files", "have a wheel"),

@@ -31,6 +31,17 @@ def judged(status: Status, why: str) -> str:
     return f": {why}" if status.not_installed else f" {status.clause}: {why}"
 
 
+def newest_clause(report: BuildReport, finding: Finding) -> str:
+    """Return what the newest version of a package in the way does: "7.0, the newest, mends it"; "" if not known."""
+    if finding.name not in report.newest:
+        return ""
+    version, status = report.newest[finding.name]
+    if version in {"", finding.version}:
+        return f"{version_of(finding)} is the newest"
+    too = ", too" if status is finding.verdict.status else ""
+    return f"{version}, the newest, {'mends it' if status.mends else f'{status.clause}{too}'}"
+
+
 def chain_clause(finding: Finding) -> str:
     """Return the chain of dependencies to a package that the user did not request, whose owner can be asked; or ""."""
     return f"needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""

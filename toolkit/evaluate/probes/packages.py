@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep, Topic
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version, newest_clause
 from gilscope.toolkit.evaluate.readings import first_of, lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
@@ -147,10 +147,8 @@ def _absent_needs(report: BuildReport, finding: Finding) -> list[str]:
 
 def advice(report: BuildReport, finding: Finding) -> str:
     """Return the action for a package that no newer version is known to fix."""
-    newest, status = report.newest.get(finding.name, ("", None))
-    if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
-        does = "still turns the GIL on" if status is Status.GIL else f"does not help ({status.words})"
-        return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
+    if finding.verdict.status is Status.GIL and (newest := newest_clause(report, finding)):   # it does not mend it
+        return f"{finding.name} {newest}: ask its owners, or do without it"
     return finding.verdict.status.advice.format(name=finding.name)
 
 
@@ -198,7 +196,8 @@ def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips
     else:
         steps = list(dict.fromkeys(step.module for step in report.way_to(first)))
     via = f"; through {' -> '.join(steps)}" if steps else ""
-    return f"{first}{file}{more}, seen by {users[first]}{via}{_newest(report, finding)}"
+    return "; ".join(filter(None, (f"{first}{file}{more}, seen by {users[first]}{via}",
+                                   newest_clause(report, finding))))
 
 
 def _packages_between(way: Sequence[str], module: str) -> list[str]:
@@ -211,16 +210,6 @@ def _packages_between(way: Sequence[str], module: str) -> list[str]:
 def _untagged(file: str) -> str:
     """Return the name of an extension file without its build's tag, so that the same file on two builds reads alike."""
     return re.sub(r"\.(?:cpython|abi3t?)\b.*", ".*.so", file.rpartition("/site-packages/")[2])
-
-
-def _newest(report: BuildReport, finding: Finding) -> str:
-    if finding.name not in report.newest:
-        return ""
-    version, status = report.newest[finding.name]
-    if version in {"", finding.version}:
-        return f"; {finding.version} is the newest"
-    same = "has the same" if status is finding.verdict.status else f"does not help ({status.words})"
-    return f"; {version}, the newest, {'mends it' if status.mends else same}"
 
 
 def _development(found: Evaluation) -> Iterator[Fact]:

@@ -9,7 +9,14 @@ from gilscope import __version__
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version, refusals, why
+from gilscope.toolkit.evaluate.packages.wording import (
+    chain_clause,
+    judged,
+    name_and_version,
+    newest_clause,
+    refusals,
+    why,
+)
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import counted, few, inflect
@@ -238,23 +245,11 @@ def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
         if status.blocks and not _not_found(finding):
-            chain = chain_clause(finding)
-            yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, why(report, finding))}"
-                   f"{f'; {chain}' if chain else ''}{_newer(report, finding)}")
+            does = f"{name_and_version(finding)} on {report.build.label}{judged(status, why(report, finding))}"
+            yield "; ".join(filter(None, (does, chain_clause(finding), newest_clause(report, finding))))
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
-
-
-def _newer(report: BuildReport, finding: Finding) -> str:
-    if finding.name not in report.newest:
-        return ""
-    version, status = report.newest[finding.name]
-    if version in {"", finding.version}:
-        return "; no newer version is there"
-    if status.mends:
-        return f"; version {version} mends it"
-    return f"; version {version} {status.clause}, too" if status.blocks else f"; of version {version} it is not known"
 
 
 def _doubts(report: BuildReport) -> Iterable[str]:

@@ -12,6 +12,7 @@ from gilscope.toolkit.evaluate.facts import Topic
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
+from gilscope.toolkit.evaluate.packages.wording import newest_clause
 from gilscope.toolkit.evaluate.probes import forced as forced_text
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import choose_wheels, libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
@@ -118,10 +119,8 @@ def _versions(report: BuildReport, finding: Finding) -> Iterator[str]:
     there = finding.seen.reference_distribution
     if there and report.reference and report.reference != report.build:
         yield f"{report.reference.label} has {there.version} ({', '.join(there.tags) or 'no tags'})"
-    if finding.name in report.newest:
-        version, status = report.newest[finding.name]
-        yield f"the newest is {version or finding.version}: {status.words}" + (
-            ", which mends it" if status.mends and version not in {"", finding.version} else "")
+    if newest := newest_clause(report, finding):
+        yield newest
 
 
 def _culprits(report: BuildReport, finding: Finding, beside: Beside) -> Iterator[str]:
