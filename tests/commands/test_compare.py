@@ -129,7 +129,7 @@ def test_run_and_its_own_first_rounds_are_not_judged(runs):
 
 def test_cell_that_only_one_run_has_is_listed(runs, capsys):
     call("A", "B")
-    assert "asyncio on 3.14 (N = 1) of w: only in B" in " ".join(capsys.readouterr().out.split())
+    assert "asyncio of w (1 cell): only in B" in " ".join(capsys.readouterr().out.split())
 
 
 def test_cells_that_one_side_alone_has_are_one_line(runs, capsys):
@@ -141,8 +141,7 @@ def test_cells_that_one_side_alone_has_are_one_line(runs, capsys):
     runs["B"] = maker.run(("3.14",), label="B")
     call("A", "B")
     said = " ".join(capsys.readouterr().out.split("Not compared")[1].split())
-    assert said.startswith("all 8 cells of v and x; "
-                           "serial on 3.14 (N = 2), threads on 3.14 (N = 1) of w: only in B In short")
+    assert said.startswith("serial and threads of v, w and x (10 cells): only in B In short")
 
 
 def test_builds_of_one_run(runs, capsys):

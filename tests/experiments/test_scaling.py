@@ -10,7 +10,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.base import EffortLevel
-from gilscope.toolkit.experiments.report import experiments_values, figures_of
+from gilscope.toolkit.experiments.report import experiments_values
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.running import ExperimentRequest, PreparedBuilds, begin, measure
 from gilscope.toolkit.experiments.scaling.experiment import ScalingExperiment, _way_text
@@ -180,15 +180,6 @@ def test_share_of_threads_that_were_always_disturbed_is_a_limit():
     results = Results(maker_.run(("3.14t",), cells=tuple(each.cell for each in maker_.measurements)))
     assert [*LIST.split(), "<0.30", "no"] in text_of(results)
     assert [*MATCH.split(), "<0.90", "?"] in text_of(results)
-
-
-def test_heat_map_has_all_operations_by_build_and_data():
-    first, *rest = figures_of(ScalingExperiment(), made_up().run, None)
-    assert first.rows == (LIST, MATCH)
-    assert first.columns == ("3.13t", "3.14t")
-    assert [panel.shown for panel in first.panels] == [
-        (("0.20 no", "0.20 no"), ("0.30 no", "1.00")), (("1.00", "1.00"), ("", ""))]
-    assert {row for figure in rest for row in figure.rows} == {LIST, MATCH}
 
 
 AGAIN = "not found again: {} when it was investigated; held meanwhile: app.TABLE"

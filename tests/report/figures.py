@@ -7,8 +7,6 @@ from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
-    HeatFigure,
-    HeatPanel,
     HistogramFigure,
     HistogramPanel,
     Lane,
@@ -109,23 +107,6 @@ def histograms():
         ))
 
 
-def heats():
-    rows = ("0.1 s", "10 ms", "5 ms", "1 ms", "100 us", "10 us", "1 us")
-
-    def panel(title, value):
-        values = tuple(tuple(float(value(row, column)) for column in range(4)) for row in range(7))
-        return HeatPanel(title, values, tuple(
-            tuple("starved" if math.isnan(each) else f"{each:,.0f}" for each in row) for row in values))
-
-    return HeatFigure(
-        "heats", "Requests per second by switch interval", rows, ("0", "1", "2", "4"),
-        "CPU threads beside the server (number)", "switch interval", "requests per second (1/s)", log=True, panels=(
-            panel("3.14", lambda row, column: NAN if row == column == 2 else 10 * 4.0**row / (column + 1)),
-            panel("3.14t", lambda row, column: 30_000 - 5_000 * column + row),
-            panel("2021, Python 3.9", lambda row, column: 12 * 4.0**row / (column + 1)),
-        ), note="Source: V. Skvortsov 2021")
-
-
 def timelines():
     runs, waits, blocked = states = ("runs with the GIL", "waits for the GIL", "blocked outside of Python")
 
@@ -151,4 +132,4 @@ def nothing():
 
 
 FIGURES = {make.__name__: make for make in (
-    lines, log_lines, band, bars, log_bars, histograms, heats, timelines, nothing)}
+    lines, log_lines, band, bars, log_bars, histograms, timelines, nothing)}

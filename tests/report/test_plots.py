@@ -22,7 +22,6 @@ from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryPanel,
-    HeatPanel,
     HistogramPanel,
     Lane,
     Rule,
@@ -223,15 +222,6 @@ def test_reference_lines_are_in_the_legend_and_differ():
 
 
 @NEEDS
-def test_marks_of_a_scale_of_colours_lie_apart():
-    values = ((1000.0, 900_000.0, 5000.0, 20_000.0),) * 7
-    figure = FIGURES["heats"]()
-    _, boxes = boxes_of(replace(figure, panels=(replace(figure.panels[0], values=values),)))
-    assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if overlap(one, other)] == []
-    assert {"1,000", "10,000"} <= {text for text, _ in boxes}
-
-
-@NEEDS
 def test_a_bar_of_no_height_is_seen():
     figure = FIGURES["bars"]()
     panel = CategoryPanel("", ("none", "all"), (Series("3.14", (0.0, 1.0), (0.0, 100.0)),))
@@ -382,8 +372,6 @@ def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
     lambda: Series("a", (1.0,), (1.0,), (1.0,)),
     lambda: CategoryPanel("", ("one",), (Series("a", (1.0,), (1.0,)),)),
     lambda: HistogramPanel("", (1.0, 2.0), (1.0, 2.0)),
-    lambda: HeatPanel("", ((1.0, 2.0),), (("1",),)),
-    lambda: replace(FIGURES["heats"](), rows=("one",)),
     lambda: replace(FIGURES["bars"](), y=Axis("time (s)", lo=1.0)),
     lambda: replace(FIGURES["histograms"](), y=Axis("requests (number)", log=True)),
     lambda: replace(FIGURES["timelines"](), counted="sleeps"),

@@ -101,13 +101,6 @@ def test_slow_process_of_a_baseline_is_a_footnote():
     assert row["verdict"] == "baseline"
 
 
-def test_it_is_counted_at_the_edge_of_the_strip_of_rounds(slow):
-    (strip,) = (each for each in run_page(slow, {})["workloads"][0]["strips"] if each["build"] == "3.14")
-    (row,) = (each for each in strip["rows"] if each["model"] == "threads")
-    places = [float(each) for each in re.findall(r"M([\d.]+) ", row["strokes"])]
-    assert (len(places), row["above"]) == (5, 1)
-
-
 def test_it_stands_beside_the_time_that_a_comparison_shows(slow):
     contrasts = compare_models(slow, "serial", "threads")
     of_builds = compare_builds(slow, "3.14t", "3.14")

@@ -21,9 +21,10 @@ def cut(run, cell, rounds):
 
 
 @pytest.mark.parametrize(("stopped", "said"), [
-    ("rounds", "8 of 12 rounds, ended by: rounds; seed 1"),
-    ("answered", "8 of 12 rounds, stopped: every answer is clear; seed 1"),
-    ("resolution", "8 of 12 rounds, stopped: every answer is clear, and as precise as --resolution requires; seed 1"),
+    ("rounds", "8 of 12 rounds in this session, ended by: rounds; seed 1"),
+    ("answered", "8 of 12 rounds in this session, stopped: every answer is clear; seed 1"),
+    ("resolution",
+     "8 of 12 rounds in this session, stopped: every answer is clear, and as precise as --resolution requires; seed 1"),
 ])
 def test_why_there_are_no_more_is_said(stopped, said):
     assert lines(replace(make_run(), rounds_planned=12, stopped=stopped, looks=2)) == (said,)

@@ -13,6 +13,7 @@ from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.site.charts.cells import ROW
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.store import load_run
 from tests.fakes import make_run
@@ -99,28 +100,6 @@ def test_cells_without_a_number_take_no_row_and_are_named_with_their_reason():
     page = Tags(rendered("run.html", run_page(run, KINDS)))
     assert "No number: free-threaded (N = 2): skipped: the GIL is enabled in this process." in page.text
     assert not page.named("foreignobject")
-
-
-def test_rounds_have_a_sentence_of_how_far_they_lie_apart():
-    (*_, strip) = run_page(load_run(EXAMPLE / "second-worker"), KINDS)["workloads"][0]["strips"]
-    assert re.fullmatch(r"Half of the rounds lie within [\d.<]+ % of the median of their cell; the farthest, of \S+ "
-                        r"with N = \d, is [\d.]+ % off\. Rounds more than 50\.0 % off are counted at the edges\.",
-                        strip["sentence"])
-
-
-def test_rounds_beyond_the_axis_are_counted_at_its_edges():
-    run = load_run(EXAMPLE / "second-worker")
-    counted = drawn = 0
-    for strip in run_page(run, KINDS)["workloads"][0]["strips"]:
-        for row in strip["rows"]:
-            strokes = [float(each) for path in (row["strokes"], row["starved"])
-                       for each in re.findall(r"M([\d.]+) ", path)]
-            assert all(1 < each < 99 for each in strokes), "none is cut off"
-            counted, drawn = counted + row["below"] + row["above"], drawn + len(strokes)
-    assert counted
-    assert counted + drawn == sum(len(each.observations) for each in run.measurements if not each.cell.twin)
-    page = rendered("run.html", run_page(run, KINDS))
-    assert re.search(r'<text class="edge up"[^>]*>\d+ \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}</text>', page)
 
 
 def test_notes_of_a_workload_end_with_one_stop():
@@ -228,20 +207,20 @@ def test_cells_with_one_reason_are_named_together():
 
 def test_rows_stand_below_one_another():
     for each in plain_values()["workloads"]:
-        for chart in each["dots"] + each["strips"]:
+        for chart in each["dots"]:
             rows, bottom = chart["rows"], chart["bottom"]
             if not rows:   # no cell has a number
                 assert chart["absent"]
                 continue
-            assert all(first["y"] + first["height"] / 2 + second["height"] / 2 == second["y"]
+            assert all(first["y"] + ROW == second["y"]
                        for first, second in pairwise(rows))
-            assert rows[-1]["y"] + rows[-1]["height"] / 2 == bottom < chart["height"]
+            assert rows[-1]["y"] + ROW / 2 == bottom < chart["height"]
 
 
 def test_every_picture_says_in_words_what_it_shows():
     page = plain_page()
     pictures = [attrs for attrs in page.named("svg") if attrs.get("role") == "img"]
-    assert len(pictures) > 12
+    assert len(pictures) == 10
     assert all(len(attrs["aria-label"]) > 20 for attrs in pictures)
     assert all(attrs.get("aria-hidden") or attrs.get("role") for attrs in page.named("svg"))
 
@@ -249,9 +228,7 @@ def test_every_picture_says_in_words_what_it_shows():
 def test_rounds_are_all_there():
     run = make_run(rounds=5)
     values = run_page(run, KINDS)
-    strips = [row for each in values["workloads"] for chart in each["strips"] for row in chart["rows"]
-              if not row["word"]]
-    assert {row["strokes"].count("M") + row["starved"].count("M") for row in strips} == {5}
+    assert {len(row["values"]) for each in values["workloads"] for row in each["rounds"]} == {5}
 
 
 def test_page_of_a_run_without_values_can_be_made():

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.store import load_run
-from gilscope.toolkit.store.shared_values import copied_processes, refuse_shared_values, value_marks
+from gilscope.toolkit.store.shared_values import refuse_shared_values, value_marks
 from tests.conformance.builds import ROOT
 from tests.fakes import make_run
 
@@ -39,15 +38,3 @@ def test_processes_that_may_agree_by_chance_have_no_mark():
     run = make_run()
     assert {len(set(one.wall)) for each in run.measurements for one in each.observations} == {1}
     assert not value_marks(run)   # values that are all equal, without start times
-
-
-def test_rounds_that_were_copied_within_a_run_are_noticed():
-    run = load_run(EXAMPLE / "own-function")
-    assert copied_processes(run) == 0
-    twice = replace(run, rounds_done=2 * run.rounds_done, measurements=tuple(
-        replace(each, observations=(*each.observations, *(
-            replace(one, round=one.round + run.rounds_done) for one in each.observations)))
-        for each in run.measurements))
-    count = len(value_marks(run))
-    assert copied_processes(twice) == count
-    assert f"the values of {count} of {2 * count} processes are those of another process" in cautions(twice)[0]

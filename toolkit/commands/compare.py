@@ -26,7 +26,6 @@ from gilscope.toolkit.report.comparison import (
     comparison_document,
     in_short,
 )
-from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
@@ -122,9 +121,9 @@ def run(args: argparse.Namespace) -> int:
     output = ReportOutput(args)
     output.show_answer(
         lambda: comparison_answer(asked.title, contrasts, **sides, notes=asked.notes, margin=args.margin),
-        lambda: with_scope(comparison_document(
-            asked.title, contrasts, **sides, margin=args.margin, again=args.again, notes=asked.notes,
-            remarks=asked.remarks), asked.scope), full=args.full)
+        lambda: comparison_document(
+            f"{asked.title} {asked.scope}", contrasts, **sides, margin=args.margin, again=args.again, notes=asked.notes,
+            remarks=asked.remarks), full=args.full)
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=in_short(contrasts, **sides, margin=args.margin),
         scope=asked.scope,

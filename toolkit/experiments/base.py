@@ -202,9 +202,9 @@ class Experiment(ABC):
         """Yield the sentences about one build, in experiments that judge each build by itself."""
         yield from ()
 
-    @abstractmethod
-    def figures(self, results: Results) -> tuple[Figure, ...]:
+    def figures(self, results: Results) -> tuple[Figure, ...]:  # noqa: ARG002 - overridden
         """Return the figures, the one that shows the point first; those without a measured value are dropped later."""
+        return ()
 
     def cell(self, build: Build, model: str, workers: int, **parameters: str) -> Cell:
         """Return a cell of this experiment."""

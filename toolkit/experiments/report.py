@@ -14,7 +14,7 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.round_texts import mark_lines
 from gilscope.toolkit.model import SkipKind
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
-from gilscope.toolkit.report.cautions import cautions_of_builds
+from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
@@ -66,7 +66,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     """
     results = experiment.results(run, folder)
     sections: list[Section] = [Heading(experiment.title, 1), about(run), *build_sections(run.builds)]
-    sections += map(Banner, cautions_of_builds(run))
+    sections += map(Banner, cautions(run))
     if _is_smoke(run):
         sections.append(Banner(SMOKE))
     sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))

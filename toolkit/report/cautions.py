@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.provenance import warnings
-from gilscope.toolkit.store.shared_values import copied_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from gilscope.toolkit.model import Run
 
 
 def cautions(run: Run) -> tuple[str, ...]:
-    """Return the warnings above the tables of a run with its values."""
-    return (*_copies(run), *cautions_of_builds(run))
+    """Return the notes of a run and the warnings about its builds, which stand above its tables."""
+    return (*(note.text for note in run.notes), *warnings(run))
 
 
 def ratio_cautions(run: Run) -> tuple[str, ...]:
@@ -25,23 +23,10 @@ def ratio_cautions(run: Run) -> tuple[str, ...]:
     return (*cautions(run), *filter(None, [stopping_text(run)]))
 
 
-def _copies(run: Run) -> Iterator[str]:
-    """Yield that rounds were copied within the run."""
-    if copies := copied_processes(run):
-        yield (f"the values of {copies} of {sum(len(each.observations) for each in run.measurements)} processes are "
-               "those of another process of the same cell: rounds were copied, so intervals are too narrow and "
-               "verdicts do not hold")
-
-
-def cautions_of_builds(run: Run) -> tuple[str, ...]:
-    """Return the notes of a run and the warnings about its builds; an experiment has no others."""
-    return (*(note.text for note in run.notes), *warnings(run))
-
-
 def cautions_beside_pairs(run: Run) -> tuple[str, ...]:
     """Return the same without differences between two of its builds: who compares two says those that matter."""
     pairs = {note for one, other in permutations(run.builds, 2) for note in compare_builds(one, other)}
-    return (*(note.text for note in run.notes if note not in pairs), *_copies(run), *warnings(run))
+    return (*(note.text for note in run.notes if note not in pairs), *warnings(run))
 
 
 def stopping_text(run: Run) -> str:

@@ -32,7 +32,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Contrast
@@ -91,7 +91,7 @@ def comparison_document(  # noqa: PLR0913 - the parts of a comparison
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
-        sections.append(Lines("Not compared", not_compared(missing, contrasts)))
+        sections.append(Lines("Not compared", tuple(_not_compared(missing))))
     sections.append(summary_lines(in_short(contrasts, baseline, sample, margin)))
     return Document(tuple(sections))
 
@@ -322,43 +322,15 @@ def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:
     return f"{compared} {missing} not compared." if missing else compared
 
 
-def not_compared(missing: Iterable[Contrast], contrasts: Iterable[Contrast]) -> tuple[str, ...]:
-    """Return a line per reason for the cells without a comparison; `contrasts` are all cells, to know what is whole."""
-    totals = Counter(workload_text(each.sample) for each in contrasts)
-    reasons: dict[str, list[Contrast]] = {}
+def _not_compared(missing: Iterable[Contrast]) -> Iterator[str]:
+    """Yield the models and workloads without a comparison, a line for each reason."""
+    reasons: dict[str, list[Cell]] = {}
     for each in missing:
-        reasons.setdefault(each.reason or "", []).append(each)
-    return tuple(f"{_cells_text(cells, totals)}: {reason}" for reason, cells in reasons.items())
-
-
-def _cells_text(contrasts: Sequence[Contrast], totals: Counter[str]) -> str:
-    """Return cells in few words: "all 12 cells of sort; threads (N = 1, 2), asyncio (N = 1) of primes".
-
-    Args:
-        contrasts: The cells.
-        totals: The number of cells of each workload, also of those that are not in `contrasts`.
-    """
-    counts = Counter(workload_text(each.sample) for each in contrasts)
-    whole = [name for name, count in counts.items() if 1 < count == totals[name]]
-    parts = [f"all {sum(counts[name] for name in whole)} cells of {list_text(whole)}"] if whole else []
-    if rest := [each for each in contrasts if workload_text(each.sample) not in whole]:
-        parts.append(_single_cells_text(rest))
-    return "; ".join(parts)
-
-
-def _single_cells_text(contrasts: Sequence[Contrast]) -> str:
-    """Return cells in few words: "threads (N = 1, 2), asyncio (N = 1) of primes and noop (startup)"."""
-    with_build = all(each.baseline == each.sample for each in contrasts)
-    models: dict[str, dict[str, list[int]]] = {}   # workload: model: worker counts
-    for each in contrasts:
-        cell = each.sample
-        model = f"{cell.runner} on {cell.build}" if with_build else cell.runner
-        models.setdefault(workload_text(cell), {}).setdefault(model, []).append(cell.workers)
-    alike: dict[str, list[str]] = {}               # models: the workloads that lack them
-    for workload, found in models.items():
-        text = ", ".join(f"{model} (N = {', '.join(map(str, counts))})" for model, counts in found.items())
-        alike.setdefault(text, []).append(workload)
-    return "; ".join(f"{text} of {list_text(workloads)}" for text, workloads in alike.items())
+        reasons.setdefault(each.reason or "", []).append(each.sample)
+    for reason, cells in reasons.items():
+        models = list_text(dict.fromkeys(cell.runner for cell in cells))
+        works = list_text(dict.fromkeys(map(workload_text, cells)))
+        yield f"{models} of {works} ({counted(len(cells), 'cell')}): {reason}"
 
 
 def workload_text(cell: Cell) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.verdict import SpeedVerdict
@@ -78,13 +78,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Entry, ...], ...]
     footnotes: tuple[str, ...] = ()
-    is_listing: bool = False   # facts, not results of measurements
-    scope: str = ""            # what the results are about, see `with_scope`
-
-    @property
-    def heading(self) -> str:
-        """The title with the scope."""
-        return _with_scope(self.title, self.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +102,6 @@ class Lines:
     title: str
     items: tuple[str, ...]
     is_summary: bool = False   # what the report says in short, which other pages quote
-    scope: str = ""            # what it is about, see `with_scope`
-
-    @property
-    def heading(self) -> str:
-        """The title with the scope."""
-        return _with_scope(self.title, self.scope)
 
 
 def summary_lines(items: Iterable[str]) -> Lines:
@@ -138,19 +125,3 @@ class Document:
     """Sections from top to bottom."""
 
     sections: tuple[Section, ...]
-
-
-def with_scope(document: Document, scope: str) -> Document:
-    """Return the document with the scope of all its results: "in this session".
-
-    Every table of results and every summary shows it beside its title.
-    """
-    return Document(tuple(
-        replace(section, scope=scope)
-        if (isinstance(section, Table) and not section.is_listing)
-        or (isinstance(section, Lines) and section.is_summary) else section
-        for section in document.sections))
-
-
-def _with_scope(title: str, scope: str) -> str:
-    return f"{title}, {scope}" if title and scope else title or scope[:1].upper() + scope[1:]

@@ -29,7 +29,7 @@ def _section(section: Section) -> str:
         case Banner():
             return f"> **Warning:** {in_markdown(section.text)}"
         case Lines():
-            title = [f"**{in_markdown(section.heading)}**", ""] if section.heading else []
+            title = [f"**{in_markdown(section.title)}**", ""] if section.title else []
             return "\n".join([*title, *(f"- {in_markdown(item)}" for item in section.items)])
         case Picture():
             return f"![{in_markdown_image(section.title)}]({in_url(section.path)})"
@@ -40,7 +40,7 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    blocks = [f"**{in_markdown(table.heading)}**"] if table.heading else []
+    blocks = [f"**{in_markdown(table.title)}**"] if table.title else []
     parts = _parts(table)
     grids = [_grid(table, part) for part in parts]
     # Details of which no row has any are no table.

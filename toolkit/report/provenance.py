@@ -28,7 +28,7 @@ def build_sections(builds: Sequence[Build]) -> tuple[Section, ...]:
     titles = ("build", "version", "GIL", "compiler", "options", "executable")
     return (
         Table(
-            title="Builds", is_listing=True, rows=tuple(tuple(map(Entry, _build_row(build))) for build in builds),
+            title="Builds", rows=tuple(tuple(map(Entry, _build_row(build))) for build in builds),
             columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),
         ),
         Lines("", tuple(_build_line(build) for build in builds)),

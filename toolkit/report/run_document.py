@@ -18,7 +18,6 @@ from gilscope.toolkit.report.document import (
     RatioValue,
     Section,
     Table,
-    with_scope,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.provenance import run_sections
@@ -56,7 +55,7 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
     sections = [*beginning(run), *answer_sections(tables, run), *run_sections(run)]
     for table in tables:
         sections += _workload(table)
-    return with_scope(Document((*sections, *_outputs(run))), scope_text(run))
+    return Document((*sections, *_outputs(run)))
 
 
 def _outputs(run: Run) -> Iterator[Section]:
@@ -88,7 +87,7 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _ENDINGS.get(run.stopped, f"ended by: {run.stopped}")
     seed = "" if MERGED in run.options else f"; seed {run.seed}"   # each host has its own
-    yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}{seed}"
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)} {scope_text(run)}, {ended}{seed}"
     yield from session_lines(run)
     if stopping := stopping_text(run):
         yield stopping
@@ -181,13 +180,8 @@ def _metric_entry(found: MetricValue | None, notes: Footnotes) -> Entry:
     return Entry(Quantity(found.number, found.metric.unit), marks)
 
 
-def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
-    """Return the table of CPU time of one worker, build against build; None if nothing was compared.
-
-    Args:
-        table: The table of the workload.
-        scope: What it is about, if it is shown by itself.
-    """
+def overhead_table(table: WorkloadTable) -> Table | None:
+    """Return the table of CPU time of one worker, build against build; None if nothing was compared."""
     contrasts = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if not contrasts:
         return None
@@ -197,7 +191,7 @@ def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
     notes = Footnotes()
     rows = tuple((Entry(runner), *(_cost(by_pair.get((runner, a, b)), notes) for a, b in pairs)) for runner in runners)
     return Table(
-        title="Build against build: CPU time of one worker (+ takes more)", scope=scope,
+        title="Build against build: CPU time of one worker (+ takes more)",
         columns=(Column(title="model", key=True, align="left"), *(
             Column(title=f"{b} vs {a}", source=b) for a, b in pairs)),
         rows=rows, footnotes=notes.texts(),

@@ -76,7 +76,7 @@ def _section(section: Section, width: int, spell: Callable[[str], str]) -> list[
         case Banner():
             return [Text(f"WARNING: {spell(section.text)}", style="bold yellow")]
         case Lines():
-            title: list[RenderableType] = [Text(spell(section.heading), style="bold")] if section.heading else []
+            title: list[RenderableType] = [Text(spell(section.title), style="bold")] if section.title else []
             return [*title, *(_hanging(spell(item), width) for item in section.items)]
         case Picture():
             return [Text(spell(f"{section.title}: {section.path}"), overflow="fold")]
@@ -111,7 +111,7 @@ def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[Render
     widths = [each if column.key else min(each, max(room, 1))
               for each, column in zip(widths, table.columns, strict=True)]
     parts = split_columns(table.columns, widths, width, GAP)
-    shown: list[RenderableType] = [Text(spell(table.heading), style="bold")] if table.heading else []
+    shown: list[RenderableType] = [Text(spell(table.title), style="bold")] if table.title else []
     # Details of which no row has any are no table.
     filled = [p for p in parts if any(row[i] for row in cells for i in p if not table.columns[i].key)] or parts[:1]
     for number, part in enumerate(filled):

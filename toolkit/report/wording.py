@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Literal, assert_never
 
@@ -28,7 +27,6 @@ SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
 _LOWERED = str.maketrans(_RAISED, "0123456789")
-_PLAIN = {"±": "+-", "µ": "u"}
 
 
 def value_text(value: Value) -> str:
@@ -254,33 +252,33 @@ def or_text(items: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-@cache
 def spelling(encoding: str | None) -> Callable[[str], str]:
     """Return a function that spells text so that `encoding` can write every character of it.
 
-    Without raised digits "skipped¹" becomes "skipped (1)", without them "±" becomes "+-" and "µ" becomes "u"; any other
-    character that the encoding lacks is escaped.
+    In a text that it cannot write, "skipped¹" becomes "skipped (1)", "±" becomes "+-" and "µ" becomes "u"; any other
+    character that it lacks is escaped.
 
     Args:
         encoding: As a stream names it; None, and one that Python does not know, counts as ASCII.
     """
-    known = encoding if encoding and _has(encoding, "") else "ascii"
-    raised, rest = _has(known, _RAISED), [(own, plain) for own, plain in _PLAIN.items() if not _has(known, own)]
+    known = encoding if encoding and _writes(encoding, "") else "ascii"
 
     def spell(text: str) -> str:
-        if not raised:
-            numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
-            text = numbered if numbered == text else numbered.removeprefix(" ")
-        for own, plain in rest:
-            text = text.replace(own, plain)
-        return text.encode(known, "backslashreplace").decode(known)
+        if not _writes(known, text):
+            text = re.sub(f" ?([{_RAISED}]+)", _in_brackets, text)
+            text = text.replace("±", "+-").replace("µ", "u").encode(known, "backslashreplace").decode(known)
+        return text
 
     return spell
 
 
-def _has(encoding: str, characters: str) -> bool:
+def _in_brackets(found: re.Match[str]) -> str:
+    return f"{' ' if found.start() else ''}({found[1].translate(_LOWERED)})"
+
+
+def _writes(encoding: str, text: str) -> bool:
     try:
-        characters.encode(encoding)
+        text.encode(encoding)
     except (LookupError, UnicodeEncodeError):
         return False
     return True

@@ -44,23 +44,10 @@ def command(run: Run) -> str:
     return _line([*words, *_effort(run, settings), *last])
 
 
-def order_text(run: Run) -> str:
-    """Return the sentence above the command that repeats a run: which cells it measures, in which order."""
-    if MERGED not in run.options:
-        return f"The same cells in the same order, with seed {run.seed}"
-    return (f"The same cells in as many rounds, on {run.options[MERGED]} hosts on one machine, each in a random order "
-            "of its own")
-
-
 def build_flags(run: Run) -> list[str]:
     """Return the version and the configure options of each build."""
     return [f"{build.label}: CPython {build.version}, {build.config_args or 'no options'}"
             + (f", source {build.revision}" if build.revision else "") for build in run.builds]
-
-
-def has_budget(run: Run) -> bool:
-    """Return True if a time budget decided the number of rounds."""
-    return bool((run.options.get("settings") or run.options).get("budget"))
 
 
 def _builds(run: Run) -> list[str]:

@@ -58,7 +58,7 @@ def section_values(section: Section, files: Mapping[str, str] | None = None) -> 
         case Banner():
             return {"kind": "banner", "text": section.text}
         case Lines():
-            return {"kind": "lines", "title": section.heading, "items": list(section.items)}
+            return {"kind": "lines", "title": section.title, "items": list(section.items)}
         case Picture():
             return {"kind": "picture", "title": section.title, "path": section.path}
         case Table():
@@ -71,7 +71,7 @@ def table_values(table: Table, files: Mapping[str, str]) -> dict[str, Any]:
     """Return a table: its groups of columns, its columns, its rows of places, its footnotes."""
     links = [files.get(column.source) for column in table.columns]
     return {
-        "kind": "table", "title": table.heading, "footnotes": list(table.footnotes),
+        "kind": "table", "title": table.title, "footnotes": list(table.footnotes),
         "groups": _groups(table.columns),
         "columns": [{"title": each.title, "key": each.key, "right": each.align == "right"} for each in table.columns],
         "rows": [[entry_values(entry, file) for entry, file in zip(row, links, strict=True)] for row in table.rows],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import published_label, without_traces
-from gilscope.toolkit.report.cautions import cautions_of_builds, ratio_cautions
+from gilscope.toolkit.report.cautions import cautions, ratio_cautions
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables
@@ -292,7 +292,7 @@ def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:
     ratios = Ratios(Index(run))
     tables = () if planned.is_experiment else build_tables(run, ratios)
     return LoadedRun(planned=planned, tables=tables, run=replace(run, measurements=()), problems=problems,
-                     cautions=cautions_of_builds(run) if planned.is_experiment else ratio_cautions(run)), ratios
+                     cautions=cautions(run) if planned.is_experiment else ratio_cautions(run)), ratios
 
 
 def _run_of(planned: PlannedRun) -> tuple[Run, tuple[str, ...]]:

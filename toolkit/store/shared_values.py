@@ -1,4 +1,4 @@
-"""Raw values that are there twice: a copy of a run, of a part of it, or of a round, is no second measurement."""
+"""Raw values that are there twice: a copy of a run, or of a part of it, is no second measurement."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gilscope.toolkit.model import Run
 
 
@@ -17,20 +15,9 @@ def value_marks(run: Run) -> frozenset[int]:
 
     A process without start times whose values are all equal has none: two processes may agree in so little.
     """
-    return frozenset(_marks(run))
-
-
-def copied_processes(run: Run) -> int:
-    """Return the number of processes of a run that have the values of another one of the same cell."""
-    marks = [*_marks(run)]
-    return len(marks) - len(set(marks))
-
-
-def _marks(run: Run) -> Iterator[int]:
-    for measurement in run.measurements:
-        for each in measurement.observations:
-            if each.began or len(set(each.wall)) > 1:
-                yield hash((measurement.cell, each.wall, each.cpu, each.began))
+    return frozenset(hash((measurement.cell, each.wall, each.cpu, each.began))
+                     for measurement in run.measurements for each in measurement.observations
+                     if each.began or len(set(each.wall)) > 1)
 
 
 def refuse_shared_values(first: Run, second: Run, names: tuple[str, str]) -> None:

@@ -52,7 +52,7 @@ def test_rounds_are_numbered_in_the_order_in_which_they_began():
     assert [each.round for each in run.failures] == [3], "of host-1's 0 and 1, and of host-2's 0"
 
 
-def test_round_without_a_value_follows_the_one_before_it():
+def test_round_without_a_value_comes_last():
     first, second = begun(host_run("host-1", rounds=2), (20, 40)), begun(host_run("host-2", rounds=2), (10, 30))
     lost = dataclasses.replace(
         second, rounds_done=3, failures=(Failure(
@@ -62,8 +62,8 @@ def test_round_without_a_value_follows_the_one_before_it():
                 dataclasses.replace(one, round=2 * one.round) for one in each.observations))
             for each in second.measurements))
     run = merge_runs(ONE, [("host-1", first), ("host-2", lost)])
-    assert [each.round for each in run.failures] == [1], "after host-2's round 0, before host-1's"
-    assert {tuple(one.round for one in each.observations) for each in run.measurements} == {(0, 2, 3, 4)}
+    assert [each.round for each in run.failures] == [4]
+    assert {tuple(one.round for one in each.observations) for each in run.measurements} == {(0, 1, 2, 3)}
 
 
 def test_rounds_without_a_start_follow_those_of_the_host_before():

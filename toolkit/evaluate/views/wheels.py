@@ -133,7 +133,7 @@ def _wheels(report: SetReport) -> Table:
     columns = (Column(title="wheel", key=True, align="left"),
                *(Column(title=title, align="left") for title in (
                    "tag and files", "suffixes", "installed on", "platforms")))
-    return Table(title="Wheels", columns=columns, rows=tuple(rows), is_listing=True)
+    return Table(title="Wheels", columns=columns, rows=tuple(rows))
 
 
 def _suffixes(wheels: Iterable[WheelFile]) -> str:

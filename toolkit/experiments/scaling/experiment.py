@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, nan
+from math import inf
 from typing import TYPE_CHECKING, Any, override
 
 from gilscope.toolkit.experiments.base import EffortLevel, EffortSettings, Experiment, Publication
@@ -26,7 +26,6 @@ from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, P
 from gilscope.toolkit.experiments.scaling.shares import CAUSE, WORKERS, OperationShares, is_cause
 from gilscope.toolkit.experiments.tables_and_figures import TableBuilder, label_column, value_columns
 from gilscope.toolkit.report.document import Column, Entry, Lines
-from gilscope.toolkit.report.figures.figure import HeatFigure, HeatPanel
 from gilscope.toolkit.scale.judgement import LOST, SCALES, Obstacle, ScalingVerdict
 from gilscope.toolkit.units import counted, few, inflect
 
@@ -39,17 +38,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.rounds import RoundMethod
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Table
-    from gilscope.toolkit.report.figures.figure import Figure
 
 WAYS = (SHARED, PRIVATE)
 OTHERS = "others"       # operations of an earlier gilscope's run
-MOST_DRAWN = 40         # operations in the first figure
-FIGURES = {              # areas whose operations one figure shows
-    "scaling-language": ("names and attributes", "calls and classes"),
-    "scaling-containers": ("control flow and iteration", "containers"),
-    "scaling-text": ("numbers", "text and time"),
-    "scaling-library": ("formats and digests", "threads and system", OTHERS),
-}
 NO_LINUX = "it needs Linux, whose scheduler tells how long a thread waited for a core"
 WITH_GIL = "the GIL is enabled in this build"
 ONE_CORE = "two threads need two cores"
@@ -136,17 +127,6 @@ class ScalingExperiment(Experiment):
     def judged(self, results: Results) -> Mapping[Cell, dict[str, Any]]:
         shares = OperationShares(results)
         return {cell: {"scaling": _judged(shares, cell)} for cell in shares.cells}
-
-    @override
-    def figures(self, results: Results) -> tuple[Figure, ...]:
-        shares = OperationShares(results)
-        areas = _by_area(shares)
-        worst = list(dict.fromkeys(parameter(cell, "operation") for cell in shares.losses()))[:MOST_DRAWN]
-        shown = [("scaling", "What does not scale on each build, the largest losses first", worst)]
-        shown += [(name, f"Scaling: {', '.join(area for area in members if area in areas)}",
-                   [each for area in members for each in areas.get(area, ())]) for name, members in FIGURES.items()]
-        return tuple(_figure(shares, *each) for each in shown if each[2])
-
 
 def _by_area(shares: OperationShares) -> dict[str, list[str]]:
     """Return the names of the measured operations by area, in the order of the table of operations."""
@@ -284,25 +264,3 @@ def _changes(shares: OperationShares) -> Iterator[Section]:
         lines += [f"on {before.label}, not on {after.label}: {'; '.join(worse)}"] if worse else []
     if lines:
         yield Lines("What scales on one build and not on the next", tuple(lines))
-
-
-def _figure(shares: OperationShares, name: str, title: str, rows: Sequence[str]) -> HeatFigure:
-    panels = []
-    for way in WAYS:
-        cells = [[shares.operations[row].get((build.label, way)) for build in shares.builds] for row in rows]
-        panels.append(HeatPanel(f"{way} data", tuple(tuple(_heat(shares, cell) for cell in line) for line in cells),
-                                tuple(tuple(_shown(shares, cell) for cell in line) for line in cells)))
-    return HeatFigure(
-        name=name, title=title, rows=tuple(rows), columns=tuple(build.label for build in shares.builds),
-        x_title="build", y_title="", unit="throughput of 2 threads (share of 2 processes)", log=False,
-        panels=tuple(panels),
-        note=f"no: below {SCALES:g} for sure.  ?: open.  <: at most.  Hatched: no data to share, or no value.")
-
-
-def _heat(shares: OperationShares, cell: Cell | None) -> float:
-    ratio = None if cell is None else shares.ratio(cell)
-    return nan if ratio is None else min(1.0, ratio)
-
-
-def _shown(shares: OperationShares, cell: Cell | None) -> str:
-    return "" if cell is None else _text(shares, cell) or ""

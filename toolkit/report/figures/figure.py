@@ -186,39 +186,6 @@ class HistogramFigure(FigureNotes):
 
 
 @dataclass(frozen=True, slots=True)
-class HeatPanel:
-    """Values by row and column, each with what is printed on its cell ("23,100", "starved")."""
-
-    title: str
-    values: tuple[tuple[float, ...], ...]   # [row][column]; NaN: a cell without colour, hatched
-    shown: tuple[tuple[str, ...], ...]      # [row][column], short: some six characters
-
-    def __post_init__(self) -> None:
-        if [len(row) for row in self.values] != [len(row) for row in self.shown]:
-            raise ValueError("values and what is shown of them differ in rows or columns")
-
-
-@dataclass(frozen=True, slots=True)
-class HeatFigure(FigureNotes):
-    """Values over two things that vary; panels share rows, columns and the scale of colours."""
-
-    name: str
-    title: str
-    rows: tuple[str, ...]       # from the top down
-    columns: tuple[str, ...]
-    x_title: str                # what the columns are, with its unit
-    y_title: str                # what the rows are, with its unit
-    unit: str                   # what the values are, with their unit: "requests per second (1/s)"
-    log: bool                   # the scale of colours
-    panels: tuple[HeatPanel, ...]
-
-    def __post_init__(self) -> None:
-        for panel in self.panels:
-            if len(panel.values) != len(self.rows) or any(len(row) != len(self.columns) for row in panel.values):
-                raise ValueError(f"panel {panel.title!r} is not {len(self.rows)} rows of {len(self.columns)} columns")
-
-
-@dataclass(frozen=True, slots=True)
 class Lane:
     """One thread over time: stretches in a state, and moments."""
 
@@ -259,7 +226,7 @@ class TimelineFigure(FigureNotes):
 
 RuledPanel = LinePanel | CategoryPanel | HistogramPanel
 RuledFigure = LineFigure | CategoryFigure | HistogramFigure
-Figure = RuledFigure | HeatFigure | TimelineFigure
+Figure = RuledFigure | TimelineFigure
 
 
 def seconds_axis(title: str, *, log: bool = False) -> Axis:
@@ -275,8 +242,6 @@ def shows_something(figure: Figure) -> bool:
                        if each.style == "measured")
         case HistogramFigure():
             return any(sum(panel.counts) > 0 for panel in figure.panels)
-        case HeatFigure():
-            return any(isfinite(value) for panel in figure.panels for row in panel.values for value in row)
         case TimelineFigure():
             return any(panel.lanes for panel in figure.panels)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.document import Document, Heading, Lines, Section, summary_lines, with_scope
+from gilscope.toolkit.report.document import Document, Heading, Lines, Section, summary_lines
 from gilscope.toolkit.report.hosts.agreement import build_contrasts, hosts_speedups
 from gilscope.toolkit.report.hosts.tables import hosts_table, side_by_side, warnings
 from gilscope.toolkit.report.hosts.wording import BEST, EACH, agreement_text
@@ -38,11 +38,12 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
-    return with_scope(Document(tuple(sections)), scope_of_hosts([host.run for host in hosts]))
+    return Document(tuple(sections))
 
 
 def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:
     started = sorted(host.run.started for host in hosts)
     when = started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}"
-    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",))
+    scope = scope_of_hosts([host.run for host in hosts])
+    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; {scope}",))
     return [Heading(f"gilscope {label}", 1), about, *warnings(hosts, states), hosts_table(hosts, states)]

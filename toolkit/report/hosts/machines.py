@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -106,25 +105,12 @@ def _round_numbers(runs: Sequence[Run]) -> dict[tuple[int, int], int]:
     """Return the number of each round among those of all runs, by the run's place and its number there.
 
     Hosts on one machine measure in turn, round by round.  What serial correlation compares are the rounds that followed
-    each other on the machine, not those of one host.
+    each other on the machine, not those of one host.  Rounds without a value have no start, and come last.
     """
-    starts = [(start, place, number) for place, run in enumerate(runs) for number, start in _round_starts(run).items()]
-    return {(place, number): at for at, (_, place, number) in enumerate(sorted(starts))}
-
-
-def _round_starts(run: Run) -> dict[int, float]:
-    """Return the start of each round, in seconds since the epoch, in order.
-
-    A round without a known start (no cell has a value, or an earlier gilscope measured it) is where the one before is;
-    so is one that seems to be earlier, as the clock was set.
-    """
-    observations = [one for each in run.measurements for one in each.observations]
-    began: dict[int, float] = {}
-    for one in observations:
-        if one.began:
-            began[one.round] = min(began.get(one.round, inf), *one.began)
-    numbers = {*range(run.rounds_done), *(one.round for one in observations), *(each.round for each in run.failures)}
-    latest, starts = datetime.fromisoformat(run.started).timestamp(), {}
-    for number in sorted(numbers):
-        latest = starts[number] = max(latest, began.get(number, latest))
-    return starts
+    began: dict[tuple[int, int], float] = {}
+    for place, run in enumerate(runs):
+        for number in {*range(run.rounds_done), *(each.round for each in run.failures)}:
+            began.setdefault((place, number), inf)
+        for one in (one for each in run.measurements for one in each.observations):
+            began[place, one.round] = min(began.get((place, one.round), inf), *one.began, inf)
+    return {key: at for at, key in enumerate(sorted(began, key=lambda key: (began[key], key)))}

@@ -83,7 +83,7 @@ def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> T
         rows.setdefault((*_host_row(found), ended), []).append(name)
     titles = ("host", "machine", "system", "rounds", "state")
     return Table(
-        title="Hosts", is_listing=True,
+        title="Hosts",
         columns=tuple(Column(title=title, align="left", key=title == "host") for title in titles),
         rows=tuple((Entry(names_text(names)), *map(Entry, row)) for row, names in rows.items()),
     )

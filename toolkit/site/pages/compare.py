@@ -8,7 +8,6 @@ from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.cautions import cautions_beside_pairs, stopping_text
 from gilscope.toolkit.report.comparison import comparison_document
-from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds
 from gilscope.toolkit.report.table.build_pairs import build_pairs
@@ -28,10 +27,11 @@ def compared_builds(ratios: Ratios) -> list[dict[str, Any]]:
     found = []
     for first, second in build_pairs(run.builds):
         notes = [*unfair(first, second), *(Note(text=text) for text in cautions_beside_pairs(run))]
+        contrasts = compare_builds(run, first.label, second.label, noise=ratios)
         document = comparison_document(
-            f"{second.label} against {first.label}", compare_builds(run, first.label, second.label, noise=ratios),
-            baseline=first.label, sample=second.label, notes=notes, remarks=filter(None, [stopping_text(run)]))
-        heading, *sections = document_values(with_scope(document, scope_text(run)))
+            f"{second.label} against {first.label} {scope_text(run)}", contrasts, baseline=first.label,
+            sample=second.label, notes=notes, remarks=filter(None, [stopping_text(run)]))
+        heading, *sections = document_values(document)
         legend = [each for each in sections if each["kind"] == "lines" and not each["title"]]
         found.append({"title": heading["text"], "sections": [each for each in sections if each not in legend],
                       "legend": [text for each in legend for text in each["items"]]})

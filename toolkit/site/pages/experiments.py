@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command
 from gilscope.toolkit.site.page_values import document_values, shown
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def experiment_values(
     """
     return shown({
         "document": document_values(about.document(pictures), data), "command": command(run),
-        "flags": build_flags(run), "data": dict(data), "order": order_text(run), "budget": has_budget(run),
+        "flags": build_flags(run), "data": dict(data),
         "citation": citation(run, made or {}, page),
     })
 

@@ -10,15 +10,14 @@ from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Heading, Lines, Quantity, RatioValue
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import overhead_table, run_document
-from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_text, value_text
-from gilscope.toolkit.site.charts.cells import END, START, dots, strip
+from gilscope.toolkit.site.charts.cells import END, START, dots
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown, shown_value
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
@@ -68,7 +67,7 @@ def run_page(
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": build_flags(run), "order": order_text(run), "budget": has_budget(run),
+        "command": command(run), "flags": build_flags(run),
         "data": dict(data or {}), "baseline": run.baseline, "fewest": MIN_ROUNDS,
         "citation": citation(run, (around or {}).get("made", {}), page),
     })
@@ -119,7 +118,7 @@ def _workload(
               for each in (seen.ratio, *_ends(seen))]
     floor = table.floors.all_wall.largest if table.floors.all_wall else None
     scale = ratio_scale(ratios, START, END)
-    title, notes, overhead = title_text(table), Footnotes(), overhead_table(table, scope_text(index.run))
+    title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
     metrics = table.metric_columns
     rows = [_row(result, numbers[result.cell], observations, metrics, notes, data)
@@ -127,7 +126,7 @@ def _workload(
     compared = {build: [each for each in results if not _is_baseline(each, table)]
                 for build, results in by_build.items()}
     return {
-        "id": f"w{number}", "title": title, "scope": scope_text(index.run), "sort": kind_of(table, kinds),
+        "id": f"w{number}", "title": title, "sort": kind_of(table, kinds),
         "baseline": table.baseline, "noise": noise_line(table.floors), "notes": visible_all([
             *filter(None, [spread_line(table.times)]), *times_scope(table.speedups),
             *(f"{note.text}." for note in table.notes)]),
@@ -135,7 +134,6 @@ def _workload(
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
                     if _counts(results) >= LEAST_COUNTS],
-        "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
         "rounds": [_rounds(cell, observations) for cell in numbers if observations.get(cell)],
         "overhead": section_values(visible_all(overhead), data) if overhead else None,
     }

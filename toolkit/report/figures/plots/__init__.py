@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.figures.figure import (
     CategoryFigure,
-    HeatFigure,
     HistogramFigure,
     LineFigure,
     TimelineFigure,
@@ -53,7 +52,7 @@ def compose(figure: Figure) -> Sheet:
     Raises:
         ValueError: `figure` has no panels.
     """
-    from gilscope.toolkit.report.figures.plots import categories, heats, histograms, lines, timelines
+    from gilscope.toolkit.report.figures.plots import categories, histograms, lines, timelines
 
     if not figure.panels:
         raise ValueError(f"figure {figure.name!r} has no panels")
@@ -64,8 +63,6 @@ def compose(figure: Figure) -> Sheet:
             return categories.compose(figure)
         case HistogramFigure():
             return histograms.compose(figure)
-        case HeatFigure():
-            return heats.compose(figure)
         case TimelineFigure():
             return timelines.compose(figure)
 

@@ -39,8 +39,6 @@ def entries(figure: Figure) -> list[LegendEntry]:
             moments = dict.fromkeys(what for lane in lanes for _, what in lane.points)
             return [*(LegendEntry("state", state) for state in figure.states if state in used),
                     *(LegendEntry("moment", what) for what in moments)]
-        case _:
-            return []
 
 
 def _of_rules(figure: RuledFigure) -> list[LegendEntry]:

@@ -31,7 +31,6 @@ class Sheet:
         self.figure = Figure(figsize=(WIDTH / DPI, 600 / DPI))
         self.canvas = FigureCanvasAgg(self.figure)
         self.axes: list[Any] = [self.figure.add_axes((0.1, 0.1, 0.8, 0.8), label=str(i)) for i in range(panels)]
-        self.strip: Any = None   # axes of a scale of colours, between title and panels
         self._heights = [height] * -(-panels // columns)
         self._title = self._text(self.wrapped(title, WIDTH - 2 * PAD, TITLE, bold=True), TITLE, weight="bold")
         self._note = self._text(self.wrapped(note, WIDTH - 2 * PAD, NOTE), NOTE, color=FAINT)
@@ -129,7 +128,8 @@ class Sheet:
         rights = [max(margin[1] for margin in column) for column in by_column]
         room = WIDTH - 2 * PAD - GAP * (self.columns - 1) - sum(lefts) - sum(rights)
         width = room / self.columns
-        tops, y = self._head()
+        legend = PAD + self._size(self._title)[1] + 8
+        y = legend + self._size(self._legend)[1] + (12 if self._legend else 4)
         boxes: list[tuple[float, float, float]] = []
         for row, height in enumerate(self._heights):
             around = margins[row * self.columns : (row + 1) * self.columns]
@@ -145,29 +145,13 @@ class Sheet:
         self.figure.set_size_inches(WIDTH / DPI, total / DPI)
         for axes, (x, top, height) in zip(self.axes, boxes, strict=True):
             axes.set_position((x / WIDTH, 1 - (top + height) / total, width / WIDTH, height / total))
-        self._put_texts(tops, y, total)
+        self._put_texts(legend, y, total)
 
-    def _head(self) -> tuple[tuple[float, float], float]:
-        """Return the tops of the legend, the scale of colours and the panels."""
-        legend = PAD + self._size(self._title)[1] + 8
-        strip = legend + self._size(self._legend)[1] + (12 if self._legend else 4)
-        if self.strip is None:
-            return (legend, strip), strip
-        _, _, above, below = self._overhang(self.strip)
-        return (legend, strip + above), strip + above + STRIP_HEIGHT + below + 10
-
-    def _put_texts(self, tops: tuple[float, float], bottom: float, total: float) -> None:
+    def _put_texts(self, legend: float, bottom: float, total: float) -> None:
         self._title.set_position((PAD / WIDTH, 1 - PAD / total))
         self._note.set_position((PAD / WIDTH, 1 - bottom / total))
         if self._legend:
-            self._legend.set_bbox_to_anchor((PAD / WIDTH, 1 - tops[0] / total))
-        if self.strip is not None:
-            left = PAD + max(self._overhang(self.strip)[0], 0)
-            self.strip.set_position(
-                (left / WIDTH, 1 - (tops[1] + STRIP_HEIGHT) / total, STRIP_WIDTH / WIDTH, STRIP_HEIGHT / total))
-
-
-STRIP_WIDTH, STRIP_HEIGHT = 320, 12
+            self._legend.set_bbox_to_anchor((PAD / WIDTH, 1 - legend / total))
 
 
 def column_count(panels: int, needed: Sequence[float]) -> int:
