@@ -637,7 +637,7 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
 
 
 SECTION = """
-from gilscope.toolkit.evaluate.facts import Cell, Codes, Effect, Kind
+from gilscope.toolkit.evaluate.facts import TableCell, Codes, Effect, Kind
 from gilscope.toolkit.evaluate.section import Section
 from gilscope.toolkit.evaluate.sections import Place
 
@@ -650,7 +650,7 @@ def facts(found):
     for label, modules in found.sections["pickling"].items():
         yield CODES.fact("pickling.fails", label, f"{modules} module cannot be pickled", subject="app",
                          action="make app picklable", places=(Place(file="app.py", line=1),),
-                         cells=(Cell("pickles", "0 of 1"),), unread="modules in C cannot be pickled")
+                         cells=(TableCell("pickles", "0 of 1"),), unread="modules in C cannot be pickled")
 
 
 CODES = Codes({

@@ -76,8 +76,8 @@ class Topic(StrEnum):
 Confidence = Literal["high", "medium", "low"]
 
 
-class Cell(NamedTuple):
-    """What a fact says in the table of targets, in the row of its target."""
+class TableCell(NamedTuple):
+    """A value in the table of targets, in the row of the fact's target."""
 
     column: str                     # its title; a title of its own is one more column
     value: str
@@ -113,7 +113,7 @@ class Fact:
     gain: Gained | Missing | None = None   # the best that is known of it
     cost: Paid | Missing | None = None     # likewise
     unread: str = ""                # why more of the project's own code may need a change: "races were not looked for"
-    cells: tuple[Cell, ...] = ()    # of the table
+    cells: tuple[TableCell, ...] = ()    # of the table
 
     @property
     def full(self) -> str:

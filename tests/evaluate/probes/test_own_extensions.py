@@ -25,8 +25,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 from gilscope.toolkit.evaluate.sections import Development, Missing, Place
 from gilscope.toolkit.evaluate.verdict import answer
 from gilscope.toolkit.evaluate.views.json_document import plain
-from gilscope.toolkit.evaluate.views.screen import document
-from gilscope.toolkit.evaluate.views.table import table
+from gilscope.toolkit.evaluate.views.screen import document, table
 from gilscope.toolkit.report import markdown, terminal
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import (

@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project import interpreter_trial as measuring
 from gilscope.toolkit.evaluate.project.interpreter_trial import modules_inside, try_interpreters
 from gilscope.toolkit.evaluate.sections import Cause, Missing
-from gilscope.toolkit.evaluate.views.table import table
+from gilscope.toolkit.evaluate.views.screen import table
 from tests.evaluate.made_up import (
     PROJECT,
     conclude_interpreters,

@@ -10,8 +10,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExten
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import Contention, Development, LeftOut, Memory, Missing
 from gilscope.toolkit.evaluate.verdict import exit_code
-from gilscope.toolkit.evaluate.views.screen import answer_document, document
-from gilscope.toolkit.evaluate.views.table import table
+from gilscope.toolkit.evaluate.views.screen import answer_document, document, table
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (
     CACHE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Paid
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, TableCell
 from gilscope.toolkit.evaluate.readings import (
     budget_for_cost,
     cpu_time_factor,
@@ -94,7 +94,7 @@ def _not_measured(found: Evaluation, label: str, missing: Missing) -> Iterator[F
     failed = missing.cause is Cause.WORKLOAD_FAILED
     yield fact("workload.failed" if failed else "cost.not-measured", label, NO_COST,
                missing=missing, part="cost of one thread", evidence=missing.reason,
-               cost=best_known_cost(found, label), cells=(Cell("1 thread", "-", (missing.reason,)),),
+               cost=best_known_cost(found, label), cells=(TableCell("1 thread", "-", (missing.reason,)),),
                action=_to_measure(found, label, missing), for_all=not failed)
 
 
@@ -146,15 +146,15 @@ def _measured(found: Evaluation, label: str, cost: Cost) -> Iterator[Fact]:
     yield from _more_memory(label, cost)
 
 
-def _cells(cost: Cost, seen: ValueRange, *, sure: bool) -> Iterator[Cell]:
+def _cells(cost: Cost, seen: ValueRange, *, sure: bool) -> Iterator[TableCell]:
     if sure:
         part = [f"a sample of them: {cost.sample}"] if cost.sample else []
-        yield Cell("1 thread", inflation_text(cost.cpu.inverted()), (*IN_PLACE[cost.by], *part))
+        yield TableCell("1 thread", inflation_text(cost.cpu.inverted()), (*IN_PLACE[cost.by], *part))
     else:
-        yield Cell("1 thread", f"{seen.lo:.2f}-{seen.hi:.2f}x", (NOT_QUIET,))
+        yield TableCell("1 thread", f"{seen.lo:.2f}-{seen.hi:.2f}x", (NOT_QUIET,))
     if of := cost.memory:
         sign = "+" if of.here >= of.there else "-"
-        yield Cell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", (of.process,))
+        yield TableCell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", (of.process,))
 
 
 def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:

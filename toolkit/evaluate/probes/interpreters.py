@@ -6,11 +6,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import (
-    Cell,
     Codes,
     Effect,
     Fact,
     Kind,
+    TableCell,
     Topic,
     processes_on,
     subinterpreters_on,
@@ -89,7 +89,7 @@ def _inside(found: Evaluation, label: str) -> Iterator[Fact]:
     match found.packages[label]:
         case Missing() as missing:
             yield fact("interpreters.packages-not-looked-at", target, missing.reason, subject="packages",
-                       confidence="low", missing=missing, cells=(Cell("packages", "-", (missing.reason,)),))
+                       confidence="low", missing=missing, cells=(TableCell("packages", "-", (missing.reason,)),))
         case report:
             yield _counted(found, label, report)
             judged = [*_loading(found, label, report)]
@@ -106,7 +106,7 @@ def _counted(found: Evaluation, label: str, report: BuildReport) -> Fact:
             if each.interpreters is InterpreterStatus.LOST]
     return fact("interpreters.packages-counted", subinterpreters_on(label),
                 f"{able} of {counted(total, 'package')}: {LOADABLE}", subject="packages",
-                cells=(Cell("packages", f"{able}/{total}", (LOADABLE,)), Cell("C lost", first_of(lost))))
+                cells=(TableCell("packages", f"{able}/{total}", (LOADABLE,)), TableCell("C lost", first_of(lost))))
 
 
 def _loading(found: Evaluation, label: str, report: BuildReport) -> Iterator[Fact]:
@@ -304,5 +304,5 @@ def _memory(found: Evaluation, label: str) -> Iterator[Fact]:
                        subject="interpreter", cells=(_growth(memory),))
 
 
-def _growth(memory: float) -> Cell:
-    return Cell("memory", f"+{format_bytes(memory)}")
+def _growth(memory: float) -> TableCell:
+    return TableCell("memory", f"+{format_bytes(memory)}")

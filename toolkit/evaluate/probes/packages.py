@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep, Topic
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, TableCell, Topic
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import chain_clause, judged, name_and_version, newest_clause
@@ -58,8 +58,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _not_looked_at(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     yield fact("packages.not-looked-at", label, f"the packages were not installed and looked at: {missing.reason}",
-               confidence="low", missing=missing, cells=tuple(
-                   Cell(column, "-", (missing.reason,)) for column in ("packages", "C files", "GIL off", "C lost")))
+               confidence="low", missing=missing, cells=tuple(TableCell(column, "-", (missing.reason,)) for column in (
+                   "packages", "C files", "GIL off", "C lost")))
     # The lock alone is worth a line only without a real installation.
     if offered := known(found.offered[label]):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
@@ -93,19 +93,20 @@ def _counted(found: Evaluation, label: str, report: BuildReport) -> Fact:
     fine = sum(extension.gil == "not-used" for extension in files)
     lost = [each.name for each in (*report.findings, *itself) if each.verdict.status is Status.LOST]
     return fact("packages.counted", label, f"{installed} of {counted(total, 'package')} installed", cells=(
-        Cell("packages", f"{installed}/{total}"), Cell("C files", f"{fine}/{len(files)}" if files else "none"),
+        TableCell("packages", f"{installed}/{total}"),
+        TableCell("C files", f"{fine}/{len(files)}" if files else "none"),
         _gil_off(known(found.tests[label]), (*itself, *report.findings), report.unowned),
-        Cell("C lost", first_of(lost))))
+        TableCell("C lost", first_of(lost))))
 
 
-def _gil_off(tests: TestRun | None, findings: Sequence[Finding], unowned: Sequence[str]) -> Cell:
+def _gil_off(tests: TestRun | None, findings: Sequence[Finding], unowned: Sequence[str]) -> TableCell:
     culprits = [*(each.name for each in findings if each.verdict.status is Status.GIL), *unowned]
     if culprits:
         # They have lines of their own.
-        return Cell("GIL off", f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}")
+        return TableCell("GIL off", f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}")
     if tests is None or tests.gil_end is None or not (tests.ran or tests.gil_end):
-        return Cell("GIL off", "at import", (AT_IMPORT,))
-    return Cell("GIL off", "no: tests" if tests.gil_end else "yes")
+        return TableCell("GIL off", "at import", (AT_IMPORT,))
+    return TableCell("GIL off", "no: tests" if tests.gil_end else "yes")
 
 
 def _words(finding: Finding) -> str:

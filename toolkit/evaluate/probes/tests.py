@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Cell, Codes, Effect, Fact, Kind, PlanStep, Topic
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Codes, Effect, Fact, Kind, PlanStep, TableCell, Topic
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Remedy, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
@@ -72,7 +72,7 @@ def _not_run(found: Evaluation, label: str, missing: Missing) -> Iterator[Fact]:
     other = "" if missing.cause is Cause.OFFLINE else run
     yield fact("tests.not-run", label, _beside_tests(found, label, "run on it"), confidence="low",
                missing=missing, part="tests", evidence=missing.reason, action=AGAIN.format("") if late else other,
-               cells=(Cell("tests", "-", (missing.reason,)),))
+               cells=(TableCell("tests", "-", (missing.reason,)),))
 
 
 def _with_the_gil(found: Evaluation, label: str) -> Iterator[Fact]:
@@ -191,11 +191,11 @@ def _evidence(label: str, tests: TestRun) -> Iterator[Fact]:
     yield fact("tests.all-pass" if whole else "tests.not-all-pass", label, text, cells=(_cell(tests),))
 
 
-def _cell(tests: TestRun) -> Cell:
+def _cell(tests: TestRun) -> TableCell:
     if tests.passed is None:
-        return Cell("tests", f"exit code {tests.ending}" if tests.ending.kind == "exit" else tests.ending.kind)
+        return TableCell("tests", f"exit code {tests.ending}" if tests.ending.kind == "exit" else tests.ending.kind)
     out = f"without {counted(len(tests.left_out), 'file')} of tests, which cannot be collected, see below"
-    return Cell("tests", f"{tests.passed}/{tests.passed + tests.broken}", (out,) * bool(tests.left_out))
+    return TableCell("tests", f"{tests.passed}/{tests.passed + tests.broken}", (out,) * bool(tests.left_out))
 
 
 def _failing(found: Evaluation, label: str, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:

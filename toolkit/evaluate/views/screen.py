@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Topic
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Topic, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.probes.contention import HAVE_LINES
 from gilscope.toolkit.evaluate.views import answer
-from gilscope.toolkit.evaluate.views.table import table
-from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import MOST_NAMED, counted, format_minutes
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_REASONS = 2   # of a verdict, in the answer
 MOST_STEPS = 3     # likewise
+# The columns in their order; those of other packages' sections follow.
+COLUMNS = ("packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
 
 
 def answer_document(found: Evaluation) -> Document:
@@ -58,6 +60,26 @@ def document(found: Evaluation) -> Document:
         *_titled("Next", (f"{number}. {step}" for number, step in enumerate(found.next_steps, 1))),
     ]
     return Document(tuple(sections))
+
+
+def table(found: Evaluation) -> Table:
+    """Return a row for each build, and for subinterpreters and processes on each build with a GIL."""
+    notes = Footnotes()
+    cells = {(fact.target, cell.column): cell for fact in found.facts for cell in fact.cells}
+    titles = tuple(dict.fromkeys((*COLUMNS, *(column for _, column in cells))))
+    # The table has little room.
+    short = {**{subinterpreters_on(each.label): f"subint {each.label}" for each in found.with_gil},
+             **{processes_on(each.label): f"processes {each.label}" for each in found.with_processes}}
+
+    def row(conclusion: Conclusion) -> tuple[Entry, ...]:
+        own = [cells.get((conclusion.target, title)) for title in titles]
+        return (Entry(short.get(conclusion.target, conclusion.target)), Entry(conclusion.word),
+                *(Entry(cell.value, notes.marks(cell.notes)) if cell else Entry() for cell in own))
+
+    rows = tuple(map(row, found.conclusions))
+    columns = tuple(Column(title=title, align="left", key=title == "target")
+                    for title in ("target", "verdict", *titles))
+    return Table(title="", columns=columns, rows=rows, footnotes=notes.texts())
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[Section]:
