@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from contextlib import nullcontext
 from pathlib import Path
 
 import pyperf
@@ -306,21 +305,6 @@ def test_run_from_before_there_were_looks_has_none(path):
     damage_header(lambda header: (header.pop("looks"), header.pop("answered")))(path)
     run = load_run(path)
     assert (run.looks, run.answered) == (0, ())
-
-
-@pytest.mark.parametrize(("looks", "readable"), [(1, True), (0, False)])
-def test_arms_that_check_the_noise_may_have_rounds_without_their_baseline(looks, readable, tmp_path):
-    checked = Cell(workload="primes", runner="threads", workers=2, build="3.14")
-    maker = RunMaker(rounds=6)
-    maker.measure(dataclasses.replace(checked, runner="serial", workers=1), 0.4)
-    maker.measure(checked, 0.4)
-    maker.twin(checked, 0.4)
-    made = maker.run(("3.14",))
-    few = tuple(dataclasses.replace(each, observations=each.observations[:4]) if each.cell.runner == "serial" else each
-                for each in made.measurements)
-    path = write(dataclasses.replace(made, looks=looks, measurements=few), tmp_path, "run")
-    with nullcontext() if readable else pytest.raises(BadFileError, match="round 4, and its baseline has none"):
-        load_run(path)
 
 
 def test_damaged_run_can_be_opened_once_it_is_mended(path):

@@ -56,11 +56,10 @@ def test_list_says_when_what_and_how_it_stands(here, capsys):
 
 @pytest.mark.parametrize(("names", "text"), [
     (("primes",), "primes"),
-    (("primes", "sort"), "primes and sort"),
-    (("primes", "sha256_64k", "http_fetch", "fetch_parse"), "primes and 3 more"),
-    (("mypackage.module:a_long_name", "sort"), "mypackage.module:a_long_name and 1 more"),
+    (("primes", "sort"), "primes, sort"),
+    (("primes", "sha256_64k", "http_fetch", "fetch_parse"), "primes, sha256_64k and 2 more"),
 ])
-def test_list_names_the_workloads_for_which_there_is_room(here, capsys, names, text):
+def test_list_names_two_workloads(here, capsys, names, text):
     run = small_run()
     more = tuple(dataclasses.replace(run.cells[0], workload=name) for name in names)
     write(dataclasses.replace(run, cells=more, rounds_done=0), here, "first")
@@ -161,7 +160,7 @@ def today(here):
 
 
 def test_experiments_are_listed_and_shown_as_runs_are(today, capsys):
-    assert "finished experiment, quick" in row(shown(capsys)[1], "today/signals")
+    assert "finished experiment signals, quick" in row(shown(capsys)[1], "today/signals")
     one = shown(capsys, "today/signals")[1]
     both = shown(capsys, "today")[1]
     assert one in both

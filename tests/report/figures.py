@@ -1,14 +1,11 @@
 """Made-up figures of every kind, each with something hard to lay out."""
 
 import math
-import random
 
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
-    HistogramFigure,
-    HistogramPanel,
     Lane,
     LineFigure,
     LinePanel,
@@ -84,29 +81,6 @@ def log_bars():
     return CategoryFigure("log-bars", "Two panels, seven series", seconds_axis("time", log=True), tuple(panels), "run")
 
 
-def histograms():
-    edges = tuple(10 ** (-6 + i / 20) for i in range(161))
-    chance = random.Random(1)
-
-    def counts(*modes):
-        found = [0.0] * 160
-        for _ in range(1000):
-            found[int((chance.gauss(math.log10(chance.choice(modes)), 0.15) + 6) * 20)] += 1
-        return tuple(found)
-
-    interval = Rule(5e-3, "switch interval 5 ms")
-    return HistogramFigure(
-        "histograms", "Latency of 1-byte echo requests", seconds_axis("latency of a request", log=True),
-        Axis("requests (number)"), (
-            HistogramPanel("3.14, 0 CPU threads", edges, counts(5e-5), (interval,)),
-            HistogramPanel("3.14, 1 CPU thread", edges, counts(5.2e-3, 1e-4),
-                           (interval, Rule(1e-4, "mode 100 us"), Rule(5.2e-3, "mode 5.2 ms"))),
-            HistogramPanel("3.14t, 0 CPU threads", edges, counts(5e-5)),
-            HistogramPanel("3.14t, 1 CPU thread", edges, counts(6e-5)),
-            HistogramPanel("3.14t, 4 CPU threads", edges, (0.0,) * 160),
-        ))
-
-
 def timelines():
     runs, waits, blocked = states = ("runs with the GIL", "waits for the GIL", "blocked outside of Python")
 
@@ -132,4 +106,4 @@ def nothing():
 
 
 FIGURES = {make.__name__: make for make in (
-    lines, log_lines, band, bars, log_bars, histograms, timelines, nothing)}
+    lines, log_lines, band, bars, log_bars, timelines, nothing)}

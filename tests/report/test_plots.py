@@ -22,7 +22,6 @@ from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryPanel,
-    HistogramPanel,
     Lane,
     Rule,
     Series,
@@ -371,9 +370,7 @@ def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
     lambda: Series("a", (1.0, 2.0), (1.0, 2.0), (1.0,), (1.0,)),
     lambda: Series("a", (1.0,), (1.0,), (1.0,)),
     lambda: CategoryPanel("", ("one",), (Series("a", (1.0,), (1.0,)),)),
-    lambda: HistogramPanel("", (1.0, 2.0), (1.0, 2.0)),
     lambda: replace(FIGURES["bars"](), y=Axis("time (s)", lo=1.0)),
-    lambda: replace(FIGURES["histograms"](), y=Axis("requests (number)", log=True)),
     lambda: replace(FIGURES["timelines"](), counted="sleeps"),
     lambda: replace(FIGURES["timelines"](), panels=(TimelinePanel("", (Lane("a", ((0.0, 1.0, "sleeps"),)),)),)),
 ])

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
-from gilscope.toolkit.units import counted, list_text
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.store import Fleet, RunListing
 
-ROOM = 24   # characters for the workloads
+NAMED = 2   # workloads that a row names
 _FINISHED: frozenset[RunEnd] = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
 GOES_ON: frozenset[RunEnd] = frozenset({"interrupted", "killed", "starved"})   # what --resume goes on with
 
@@ -41,21 +41,17 @@ def _words(run: Run, fleet: Fleet | None = None) -> tuple[str, ...]:
     started = datetime.fromisoformat(run.started).strftime("%Y-%m-%d %H:%M")
     builds = ", ".join(build.label for build in run.builds)
     if fleet is not None:
-        return started, builds, "", _hosts_text(fleet), _what(run)
-    return started, builds, f"{run.rounds_done}/{run.rounds_planned}", status_text(run), _what(run)
+        return started, builds, "", _hosts_text(fleet), what_text(run)
+    return started, builds, f"{run.rounds_done}/{run.rounds_planned}", status_text(run), what_text(run)
 
 
-def _what(run: Run) -> str:
-    """Return the workloads or the experiment, in few words: "primes, sort and 3 more", "experiment, quick"."""
+def what_text(run: Run, most: int = NAMED) -> str:
+    """Return the workloads or the experiment, in few words: "primes, sort and 3 more", "experiment countdown"."""
     if "experiment" in run.options:
-        return f"experiment, {run.options.get('effort')}"
-    names = list(dict.fromkeys(str(cell.workload) for cell in run.cells))
-    for shown in range(len(names), 0, -1):
-        more = len(names) - shown
-        text = list_text([*names[:shown], *([f"{more} more"] if more else [])])
-        if len(text) <= ROOM or shown == 1:
-            return text
-    return "nothing"
+        return f"experiment {run.options['experiment']}, {run.options.get('effort')}"
+    names = list(dict.fromkeys(cell.workload for cell in run.cells))
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "nothing") + more
 
 
 def status_text(run: Run) -> str:

@@ -31,7 +31,6 @@ from gilscope.toolkit.store import (
 )
 from gilscope.toolkit.store.header import HEADER, PENDING
 from gilscope.toolkit.store.labels import FLEET, label_of
-from gilscope.toolkit.store.shared_values import value_marks
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 from gilscope.toolkit.units import inflect
 
@@ -185,26 +184,24 @@ def plan(
     """
     taken: Counter[str] = Counter()
     machines: dict[Path, list[MachineHosts]] = {}
-    there: dict[tuple[str, int], list[RunSource]] = {}   # by start and seed
-    found: list[tuple[RunSource, Run]] = []
+    chosen: dict[tuple[object, ...], tuple[RunSource, Run]] = {}   # by what a run has in common with its copies
     for source in sources:
         try:
             run = read_header(source.path)
         except BadFileError as error:
             problems.append(str(error))
             continue
-        alike = there.setdefault((run.started, run.seed), [])
-        smaller, larger = next((pair for each in alike if (pair := _part_first(each, source))), (None, None))
-        if smaller is not None and larger is not None:
-            say(f"{smaller.path} shares raw values with the run in {larger.path}, and is left out")
-            if smaller is source:
-                continue
-            alike.remove(smaller)
-            found[:] = [pair for pair in found if pair[0] is not smaller]
-        alike.append(source)
-        found.append((source, run))
+        host = source.path.name if is_fleet(source.path.parent) else ""
+        key = run.started, run.seed, run.options.get("experiment"), host
+        other = chosen.get(key)
+        if other is None or run.rounds_done > other[1].rounds_done:
+            chosen[key] = source, run
+        if other is not None:
+            kept = chosen[key][0].path
+            left = source.path if kept == other[0].path else other[0].path
+            say(f"{left} is a copy or a part of the run in {kept}, and is left out")
     planned: list[PlannedRun] = []
-    for several in _of_one_machine(found, machines):
+    for several in _of_one_machine([*chosen.values()], machines):
         source, run = several[0]
         # As its pages name it: a copy is named after its folder, not by the label that it had.
         label = (published_label(label_of(run.label, source.path)) if len(several) == 1
@@ -271,15 +268,6 @@ def fleet_machines(fleet: Path) -> list[MachineHosts]:
     with suppress(BadFileError):   # the report of the fleet says so
         hosts = read_fleet(fleet).hosts
     return [MachineHosts(names) for names in machines_of(folders, hosts)]
-
-
-def _part_first(one: RunSource, other: RunSource) -> tuple[RunSource, RunSource] | None:
-    """Return two sources whose runs share raw values, a copy or the one with fewer first; None if they share none."""
-    with suppress(BadFileError):   # `load` reports it
-        marks = {each.path: value_marks(load_run(each.path)) for each in (one, other)}
-        if marks[one.path] & marks[other.path]:
-            return (one, other) if len(marks[one.path]) < len(marks[other.path]) else (other, one)
-    return None
 
 
 def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:

@@ -244,17 +244,6 @@ def _round_problems(run: Run) -> Iterable[str]:
     if EXPERIMENT not in run.options and run.baseline not in {
             each.runner for each in (*run.cells, *(skip.cell for skip in run.skips))}:
         yield f"baseline is {shown(run.baseline)}, which is none of the models of its cells"
-    # If only undecided cells get further rounds, an A/A pair may be measured for their noise, without its own baseline.
-    aa_arms = {cell for cell in rounds if cell.twin and run.looks}
-    aa_pairs = aa_arms | {dataclasses.replace(cell, twin=False) for cell in aa_arms}
-    firsts = {session.first_round for session in run.sessions}
-    for cell, own in rounds.items():
-        base = dataclasses.replace(cell, runner=run.baseline, workers=1, twin=False)
-        if base not in run.cells or base in failed | skipped or cell in aa_pairs:
-            continue
-        # The first round of a session may have been cut before its baseline; the one after the last may be in progress.
-        if lost := sorted(each for each in own - rounds.get(base, set()) - firsts if each < run.rounds_done):
-            yield f"{cell.name} on {cell.build} has a value of round {lost[0]}, and its baseline has none"
 
 
 def check_suite(document: Mapping[str, Any]) -> None:

@@ -158,24 +158,6 @@ def test_what_every_run_says_first_is_said_once(hosts):
         assert banners(found) == [said]
 
 
-def test_runs_that_name_no_host_may_be_of_one_machine(hosts):
-    """Two published runs of one machine would else be two machines."""
-    bare = [dataclasses.replace(host, run=dataclasses.replace(
-        host.run, machine=dataclasses.replace(host.run.machine, hostname=""))) for host in hosts[:2]]
-    for asked, said in ((bare, "no run names its host"), ([hosts[0], bare[1]], "host-2 does not name its host")):
-        found = hosts_document("night", asked)
-        (warning,) = banners(found)
-        assert f"whether host-1 and host-2 are different machines is not known, since {said}" in warning
-        values = hosts_values("night", asked)
-        assert (values["machines_known"], warning in values["notes"]) == (False, True)
-    numbered = [dataclasses.replace(host, machine=number) for number, host in enumerate(STATES[:2])]
-    for asked, states in ((hosts[:2], ()), (bare[:1], ()), (bare, numbered)):   # a fleet knows its machines
-        found = terminal.render(hosts_document("night", asked, states), width=200)
-        assert "different machines" not in found
-        assert hosts_values("night", asked, states)["machines_known"]
-    assert not hosts_values("night", bare, STATES[:2])["machines_known"]   # one of an earlier version may not
-
-
 def test_footnotes_and_warnings_of_a_host_stand_in_the_report_over_hosts():
     """A slow process of one host, of a cell and of a baseline, and how its runs stopped."""
     slow = "the slowest process took 1.5 times the median"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.errors import BadFileError
@@ -34,9 +35,10 @@ from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
-    HistogramFigure,
-    HistogramPanel,
+    LineFigure,
+    LinePanel,
     Rule,
+    Series,
     seconds_axis,
 )
 from gilscope.toolkit.report.wording import number_text
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Quantity, Section, Table
-    from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.report.figures.figure import Figure
 
 ARTICLE = replace(
     SKVORTSOV, headline="30,000 requests/s, 100 beside one CPU thread, 20,000 beside a CPU process (CPython 3.9, macOS)"
@@ -397,19 +399,18 @@ def _rate_series(results: Results, cells: list[Cell], counts: list[int]) -> Seri
         for place, count in enumerate(counts) if count in found), model)
 
 
-def _latency_figure(results: Results) -> HistogramFigure:
+def _latency_figure(results: Results) -> LineFigure:
     found = [(arm, merged_histogram(results, arm.find(results, 1))) for arm in thread_arms(results)]
     used = [index for _, each in found for index, count in enumerate(each.counts) if count]
-    low, high = max(0, min(used, default=0) - 2), min(BUCKETS, max(used, default=BUCKETS) + 3)
-    edges = tuple(edge(index) for index in range(low, high + 1))
+    buckets = range(max(0, min(used, default=0) - 2), min(BUCKETS, max(used, default=BUCKETS) + 3))
+    middles = tuple(sqrt(edge(index) * edge(index + 1)) for index in buckets)
     panels = [
-        HistogramPanel(
-            arm.title, edges,
-            tuple(100 * count / (each.count or 1) for count in each.counts[low:high]),
-            rules=(Rule(DEFAULT_SECONDS, "switch interval 5 ms"),), model=arm.model)
+        LinePanel(arm.title, (Series(
+            arm.model, middles, tuple(100 * each.counts[index] / each.count for index in buckets), model=arm.model),
+        ) if each.count else (), (Rule(DEFAULT_SECONDS, "switch interval 5 ms"),))
         for arm, each in found
     ]
-    return HistogramFigure(
+    return LineFigure(
         name="convoy-latency", title="Echo server beside one CPU thread: how long requests take",
         x=seconds_axis("latency", log=True), y=Axis("share of requests (%)"),
         panels=tuple(panels),

@@ -156,36 +156,6 @@ class CategoryFigure(FigureNotes):
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramPanel:
-    """Counts of values between successive edges."""
-
-    title: str
-    edges: tuple[float, ...]    # ascending, one more than counts
-    counts: tuple[float, ...]
-    rules: tuple[Rule, ...] = ()
-    model: str = ""             # what was measured, as that of a Series
-
-    def __post_init__(self) -> None:
-        if len(self.edges) != len(self.counts) + 1:
-            raise ValueError(f"{len(self.edges)} edges for {len(self.counts)} counts; it is one edge more")
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramFigure(FigureNotes):
-    """Distributions, one a panel; panels share both axes.  A panel without counts says "no values"."""
-
-    name: str
-    title: str
-    x: Axis
-    y: Axis      # from 0 up
-    panels: tuple[HistogramPanel, ...]
-
-    def __post_init__(self) -> None:
-        if self.y.log:
-            raise ValueError(f"figure {self.name!r}: bars on a logarithmic axis, where their length means nothing")
-
-
-@dataclass(frozen=True, slots=True)
 class Lane:
     """One thread over time: stretches in a state, and moments."""
 
@@ -224,9 +194,8 @@ class TimelineFigure(FigureNotes):
             raise ValueError(f"states that the figure does not list: {', '.join(sorted(unknown))}")
 
 
-RuledPanel = LinePanel | CategoryPanel | HistogramPanel
-RuledFigure = LineFigure | CategoryFigure | HistogramFigure
-Figure = RuledFigure | TimelineFigure
+RuledPanel = LinePanel | CategoryPanel
+Figure = LineFigure | CategoryFigure | TimelineFigure
 
 
 def seconds_axis(title: str, *, log: bool = False) -> Axis:
@@ -240,8 +209,6 @@ def shows_something(figure: Figure) -> bool:
         case LineFigure() | CategoryFigure():
             return any(isfinite(value) for panel in figure.panels for each in panel.series for value in each.y
                        if each.style == "measured")
-        case HistogramFigure():
-            return any(sum(panel.counts) > 0 for panel in figure.panels)
         case TimelineFigure():
             return any(panel.lanes for panel in figure.panels)
 

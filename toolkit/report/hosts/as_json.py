@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.as_json import cell_values, comparison, finite, made
 from gilscope.toolkit.report.hosts.agreement import build_contrasts, hosts_speedups
-from gilscope.toolkit.report.hosts.tables import unknown_hosts, warnings
+from gilscope.toolkit.report.hosts.tables import warnings
 from gilscope.toolkit.report.hosts.wording import agreement_text
 from gilscope.toolkit.report.sessions import scope_of_hosts
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.hosts.agreement import HostsRatio, MeasuredHost
     from gilscope.toolkit.store import Host
 
-HOSTS = "gilscope/hosts/2"
+HOSTS = "gilscope/hosts/3"
 
 
 def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> dict[str, Any]:
@@ -28,7 +28,6 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
         "scope": scope_of_hosts([each.run for each in hosts]),
         "notes": [banner.text for banner in warnings(hosts, states)],
-        "machines_known": not unknown_hosts(hosts, states),
         "hosts": _hosts(hosts, states),
         "cells": [{**cell_values(each.sample), "over": over_values(each)} for each in speedups],
         "build_ratios": [

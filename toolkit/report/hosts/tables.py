@@ -105,8 +105,6 @@ def machine_text(machine: Machine) -> str:
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     yield from _lost_hosts(hosts, states)
-    if unknown := unknown_hosts(hosts, states):
-        yield Banner(unknown_text(unknown, [host.name for host in hosts]))
     yield from map(Banner, cautions_of_all((host.name, host.cautions) for host in hosts))
     yield from _build_differences(hosts)
     yield from _work_differences(hosts)
@@ -124,20 +122,6 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
         yield Banner(f"{names_text(names)}: {text}")
 
 
-def unknown_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> list[str]:
-    """Return the hosts of which it is not known whether another one is the same machine."""
-    stored = {host.name for host in states if host.machine is not None}
-    unknown = [host.name for host in hosts if not stored & {*host.names} and not host.run.machine.hostname]
-    return unknown if len(hosts) > 1 else []
-
-
-def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:
-    """Return the warning that some of the hosts `names` may be one machine."""
-    unnamed = "no run names" if len(unknown) == len(names) else f"{names_text(unknown)} does not name"
-    return (f"whether {names_text(names)} are different machines is not known, since {unnamed} its host (published "
-            "runs do not): two runs of one machine show nothing about other machines")
-
-
 def _work_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
     for what in _WORK:
         values = [each.run.options.get("selection", {}).get(what) for each in hosts]
@@ -148,18 +132,13 @@ def _work_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
 
 def _build_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
     """Yield each difference between the builds of one label, with the hosts that differ in it from the first."""
-    first: dict[str, tuple[str, Build]] = {}
-    # By label and difference: the hosts, a build of theirs, and which of its differences it is.  The sentence names the
-    # hosts in its middle, so it can be made only when all of them are known.
-    differing: dict[tuple[str, str], list[tuple[str, Build, int]]] = {}
+    first: dict[str, Build] = {}
+    found = []
     for host in hosts:
+        texts = []
         for build in host.run.builds:
-            name, other = first.setdefault(build.label, (host.name, build))
-            for number, note in enumerate(compare_builds(replace(other, label=name), replace(build, label=""))):
-                differing.setdefault((build.label, note.text), []).append((host.name, build, number))
-    for (label, _), found in differing.items():
-        name, other = first[label]
-        _, build, number = found[0]
-        all_names = names_text([host for host, _, _ in found])
-        note = compare_builds(replace(other, label=name), replace(build, label=all_names))[number]
-        yield Banner(f"{label} is not the same everywhere: {note.text}")
+            other = first.setdefault(build.label, replace(build, label=hosts[0].name))
+            notes = compare_builds(other, replace(build, label="there"))
+            texts += [f"{build.label} is not the same everywhere: {note.text}" for note in notes]
+        found.append((host.name, texts))
+    yield from map(Banner, cautions_of_all(found))

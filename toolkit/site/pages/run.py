@@ -10,6 +10,7 @@ from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Heading, Lines, Quantity, RatioValue
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import overhead_table, run_document
+from gilscope.toolkit.report.run_list import what_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
@@ -75,10 +76,7 @@ def run_page(
 
 def run_title(run: Run) -> str:
     """Return what a run measured: "primes, sha256_64k on 3.14 and 3.14t"."""
-    names = [f"experiment {run.options['experiment']}"] if "experiment" in run.options else list(
-        dict.fromkeys(cell.workload for cell in run.cells))
-    more = f" and {len(names) - ROOM} more" if len(names) > ROOM else ""
-    return f"{', '.join(names[:ROOM]) or 'nothing'}{more} on {list_text(build.label for build in run.builds)}"
+    return f"{what_text(run, ROOM)} on {list_text(build.label for build in run.builds)}"
 
 
 def _description(run: Run, document: Document) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.figures.figure import (
     CategoryFigure,
-    HistogramFigure,
     LineFigure,
     TimelineFigure,
 )
@@ -52,7 +51,7 @@ def compose(figure: Figure) -> Sheet:
     Raises:
         ValueError: `figure` has no panels.
     """
-    from gilscope.toolkit.report.figures.plots import categories, histograms, lines, timelines
+    from gilscope.toolkit.report.figures.plots import categories, lines, timelines
 
     if not figure.panels:
         raise ValueError(f"figure {figure.name!r} has no panels")
@@ -61,8 +60,6 @@ def compose(figure: Figure) -> Sheet:
             return lines.compose(figure)
         case CategoryFigure():
             return categories.compose(figure)
-        case HistogramFigure():
-            return histograms.compose(figure)
         case TimelineFigure():
             return timelines.compose(figure)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.report.figures.figure import CategoryFigure, HistogramFigure, LineFigure, TimelineFigure
+from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure, TimelineFigure
 from gilscope.toolkit.report.figures.plots.palette import rule_styles, series_styles
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.report.figures.figure import Figure, RuledFigure, Series
+    from gilscope.toolkit.report.figures.figure import Figure, Series
 
 MOST_WHISKERS = 14   # a line with more values shows its intervals as a band
 
@@ -30,19 +30,14 @@ def entries(figure: Figure) -> list[LegendEntry]:
     """Return the entries of the legend in their order; empty if nothing needs an explanation."""
     match figure:
         case LineFigure() | CategoryFigure():
-            return [*_of_series(figure), *_of_rules(figure)]
-        case HistogramFigure():
-            return _of_rules(figure)
+            rules = (LegendEntry("rule", label) for label in rule_styles(figure.panels))
+            return [*_of_series(figure), *rules]
         case TimelineFigure():
             lanes = [lane for panel in figure.panels for lane in panel.lanes]
             used = {state for lane in lanes for _, _, state in lane.spans}
             moments = dict.fromkeys(what for lane in lanes for _, what in lane.points)
             return [*(LegendEntry("state", state) for state in figure.states if state in used),
                     *(LegendEntry("moment", what) for what in moments)]
-
-
-def _of_rules(figure: RuledFigure) -> list[LegendEntry]:
-    return [LegendEntry("rule", label) for label in rule_styles(figure.panels)]
 
 
 def _of_series(figure: LineFigure | CategoryFigure) -> Iterator[LegendEntry]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.figures.figure import LineFigure, LinePanel, Series
 
 
+MOST_MARKED = 50   # values of a line; the marks of more would hide it
+
+
 def compose(figure: LineFigure) -> Sheet:
     """Return the figure laid out."""
     x = PlotScale.over(figure.x, _xs(figure), count=8, places=[
@@ -68,7 +71,8 @@ def _panel(
 def _line(axes: Any, series: Series, look: SeriesStyle, y: PlotScale) -> None:
     # What is missing interrupts the line: NaN does so by itself, what a logarithm cannot show is made one.
     values = [value if drawable(value, y.axis) else math.nan for value in series.y]
-    axes.plot(series.x, values, **line_style(look), zorder=3 if not look.hollow else 2.5)
+    style = line_style(look) | ({"marker": None} if len(values) > MOST_MARKED else {})
+    axes.plot(series.x, values, **style, zorder=3 if not look.hollow else 2.5)
     ends = [(x, max(lo, y.lo) if y.axis.log else lo, hi)
             for x, value, lo, hi in zip(series.x, values, series.lo, series.hi, strict=True)
             if has_interval(lo, hi) and math.isfinite(value)] if series.lo else []
