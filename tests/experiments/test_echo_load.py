@@ -440,7 +440,7 @@ def test_client_answers_each_command_with_one_line():
 
 
 def test_client_that_cannot_connect_says_so():
-    server = EchoServer()
-    server.close()
-    with client_process() as ask:
-        assert "ConnectionRefusedError" in ask(do="connect", port=server.port, connections=1)["error"]
+    with socket.socket() as deaf, client_process() as ask:
+        deaf.bind(("127.0.0.1", 0))     # and so refuses all, as does no port that another server may take meanwhile
+        port = deaf.getsockname()[1]
+        assert "ConnectionRefusedError" in ask(do="connect", port=port, connections=1)["error"]

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.experiments import running
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import experiments_values
 from gilscope.toolkit.experiments.results import Results
@@ -255,6 +256,12 @@ FREE = make_build("3.14t")
 PREPARED = PreparedBuilds(
     builds=(FREE,), pythons={"3.14t": sys.executable}, environment={}, notes=(),
     abilities={"3.14t": Abilities(runners={"free-threaded": None}, modules={}, isolated={})})
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    """Have a machine with as many cores as the experiment needs."""
+    monkeypatch.setattr(running, "usable_cores", lambda: 2)
 
 
 def run_made_up(tmp_path, method):

@@ -48,7 +48,7 @@ def program(text):
     ("raise ValueError('no')", "exit", "ended with 1"),
 ])
 def test_ending_of_a_fork(what, kind, reason):
-    records, ended, why, stack, left = program(FORK.format(what=what, limit=60))
+    records, ended, why, stack, left = program(FORK.format(what=what, limit=600))
     assert (records, ended, why, left) == ([{"number": 1}], kind, reason, False)
     assert stack == (kind == "crash")   # faulthandler names the function
 
@@ -101,7 +101,7 @@ def test_limit_of_silence_begins_anew_with_each_record():
 
         fork = forks.Fork(writes)
         os.close(say)
-        records, ending = fork.result(60, silence=2, meanwhile=meanwhile)
+        records, ending = fork.result(600, silence=2, meanwhile=meanwhile)
         print(json.dumps([len(records), ending.kind]))
     """) == [12, "done"]
     _, kind, why, *_ = program(FORK.format(what="threading.Event().wait()", limit="60, silence=0.1"))
@@ -135,16 +135,16 @@ def test_what_a_fork_prints_is_no_record_and_kept_only_if_asked_for():
 
         found = []
         for keeps in (True, False):
-            records, ending = Fork(noisy, keep_output=keeps).result(60)
+            records, ending = Fork(noisy, keep_output=keeps).result(600)
             found.append([records, ending.kind, ending.output])
-        records, ending = Fork(lambda _: os.abort(), keep_output=False).result(60)
+        records, ending = Fork(lambda _: os.abort(), keep_output=False).result(600)
         print(json.dumps([*found, ending.output]))
     """) == [[[{"true": 1}], "done", ""], [[{"true": 1}], "done", ""], ""]
 
 
 def test_fork_that_closes_its_pipe_and_goes_on_is_ended():
     what = "os.closerange(3, 64); threading.Event().wait()"
-    records, kind, _, _, left = program(FORK.format(what=what, limit=60))
+    records, kind, _, _, left = program(FORK.format(what=what, limit=600))
     assert (records, kind, left) == ([{"number": 1}], "slow", False)
 
 
@@ -157,7 +157,7 @@ def test_forks_run_at_the_same_time():
         reader, writer = os.pipe()
         forks = [Fork(lambda write: write(read=os.read(reader, 1).decode())),
                  Fork(lambda write: write(written=os.write(writer, b"x")))]
-        print(json.dumps([fork.result(60)[0] for fork in forks]))
+        print(json.dumps([fork.result(600)[0] for fork in forks]))
     """) == [[{"read": "x"}], [{"written": 1}]]
 
 
@@ -171,7 +171,7 @@ def test_interrupted_wait_leaves_no_fork():
 
         fork = Fork(lambda _: threading.Event().wait())
         try:
-            fork.result(60, meanwhile=interrupt)
+            fork.result(600, meanwhile=interrupt)
         except KeyboardInterrupt:
             try:
                 os.waitpid(fork.pid, 0)

@@ -91,7 +91,7 @@ def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
 
 
 def test_spinning_process_ends_with_who_started_it(capfd):
-    helper = machine_calibration._started().wait_until_ready(60)
+    helper = machine_calibration._started().wait_until_ready(PATIENCE)
     assert helper.ready is True
     process = helper._process
     assert process.communicate(timeout=PATIENCE)[0] == ""   # its standard input is closed, as when we are killed
