@@ -15,7 +15,7 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands import scale as command
 from gilscope.toolkit.errors import ToolkitError
 from tests.conformance.builds import ROOT
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, told
 
 on_free_build = pytest.mark.builds("free")
 PROGRAM = """
@@ -186,11 +186,10 @@ def test_measuring_process_ends_when_gilscope_is_killed(folder, build, python):
     os.mkfifo(folder / "pid")
     begun = os.open(folder / "pid", os.O_RDONLY | os.O_NONBLOCK)
     words = ["gilscope", "scale", "app:forever", "--build", f"{build.label}={python}", "--builds", build.label]
-    with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.DEVNULL,
+    with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.PIPE,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
         try:
-            assert select.select([begun], [], [], PATIENCE)[0]
-            measuring = os.pidfd_open(int(os.read(begun, 100)))
+            measuring = os.pidfd_open(int(told(begun, process)))
             assert not select.select([measuring], [], [], 0)[0]     # it runs
         finally:
             process.kill()
