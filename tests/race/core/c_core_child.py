@@ -1091,7 +1091,7 @@ def library(source):
     import ctypes
 
     from gilscope.toolkit.builds.compile_library import compile_library
-    from gilscope.toolkit.builds.make_extension import compiler
+    from gilscope.toolkit.builds.extension import compiler
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tool.c").write_text(source)

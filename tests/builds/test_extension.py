@@ -1,4 +1,4 @@
-"""Having the C core: compiled once per build and sources, loaded from the cache after that, or a reason why not."""
+"""Having a C extension: compiled once per build and sources, loaded from the cache after that, or a reason why not."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.builds import extension, make_extension
+from gilscope.toolkit.builds import extension, package_installer
 from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
 from gilscope.toolkit.builds.extension import ExtensionUnavailableError
 from gilscope.toolkit.race._core.build import CORE
@@ -29,7 +29,7 @@ except ExtensionUnavailableError as error:
 
 def has_compiler():
     try:
-        make_extension.compiler()
+        extension.compiler()
     except CompileError:
         return False
     return True
@@ -147,12 +147,12 @@ def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, monkeypatc
         raise CompileError("there is no C compiler", CompileFailure.NO_TOOLS)
 
     asked = []
-    monkeypatch.setattr(make_extension, "run_installer", lambda *_: asked.append(1) or output)
-    monkeypatch.setattr(make_extension, "compile_library", fail)
+    monkeypatch.setattr(package_installer, "run_installer", lambda *_: asked.append(1) or output)
+    monkeypatch.setattr(extension, "compiler", fail)
     path = tmp_path / "key" / "_core.so"
     for times in (1, 2):   # who has done what it says is not told the same again from memory
         with pytest.raises(ExtensionUnavailableError, match="install a C compiler") as caught:
-            make_extension.make(CORE, str(path), "", with_wheel=True)
+            extension._make(CORE, str(path), "", with_wheel=True)
         assert reason in str(caught.value)
         assert "there is no C compiler" in str(caught.value)
         assert len(asked) == times
@@ -164,10 +164,10 @@ def test_a_compiler_is_advised_only_if_one_may_be_missing(failure, in_checkout, 
     def fail(*_):
         raise CompileError("no core", failure)
 
-    monkeypatch.setattr(make_extension, "run_installer", lambda *_: "ERROR: No matching distribution found")
-    monkeypatch.setattr(make_extension, "compile_library", fail)
+    monkeypatch.setattr(package_installer, "run_installer", lambda *_: "ERROR: No matching distribution found")
+    monkeypatch.setattr(extension, "compiler", fail)
     with pytest.raises(ExtensionUnavailableError) as caught:
-        make_extension.make(CORE, str(tmp_path / "key" / "_core.so"), "", with_wheel=not in_checkout)
+        extension._make(CORE, str(tmp_path / "key" / "_core.so"), "", with_wheel=not in_checkout)
     advises_compiler = "install a C compiler" in str(caught.value) or "install gilscope" in str(caught.value)
     assert advises_compiler == (failure in {CompileFailure.NO_TOOLS, CompileFailure.REFUSED})
 
