@@ -87,6 +87,38 @@ def make_allocate_lock(core: Core, module: Any) -> Callable[[], Any]:
 # -- Semaphore -----------------------------------------------------------------------------------------------------
 
 
+class PermitClocks:
+    """The clocks of a semaphore's permits, in the order of their release; the initial ones have none."""
+
+    def __init__(self, core: Core, permits: int) -> None:
+        from collections import deque  # threading has imported it
+        self._core = core
+        self._clocks: deque[object | None] = deque([None] * permits if permits <= MOST_PERMITS else (), MOST_PERMITS)
+
+    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:
+        """Add the edge from the oldest release to a successful acquire()."""
+        try:
+            clock = self._clocks.popleft() if got else None
+        except IndexError:   # a permit beyond MOST_PERMITS, or of a semaphore made before this layer
+            return
+        if clock is not None:
+            self._core.join(clock)
+
+    def before_release(self, n: int = 1) -> list[object]:
+        """Add permits with this thread's clock, before others can acquire them."""
+        clocks = [self._core.snapshot()] * min(n, MOST_PERMITS)
+        self._clocks.extend(clocks)
+        return clocks
+
+    def release_failed(self, clocks: list[object] | None, _error: BaseException) -> None:
+        """Remove the permits that a failed release() added."""
+        for clock in clocks or ():
+            try:
+                self._clocks.remove(clock)
+            except (ValueError, IndexError):   # another thread has acquired one, or the deque has changed
+                return
+
+
 class SemaphorePatches:
     """Patches of semaphores: permits in the order of their release, each with the clock of its release.
 
@@ -108,42 +140,24 @@ class SemaphorePatches:
 
     def after_init(self, _state: object, _result: object, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
         """Create the permits of a new semaphore."""
-        self._permits.set(semaphore, self._untouched(semaphore))
+        self._permits.set(semaphore, PermitClocks(self._core, semaphore._value))
 
-    def _untouched(self, semaphore: Any) -> deque[object | None]:
-        from collections import deque  # threading has imported it
-        return deque([None] * min(semaphore._value, MOST_PERMITS))
-
-    def _of(self, semaphore: Any) -> deque[object | None]:
-        permits: deque[object | None] = self._permits.make(semaphore, lambda: self._untouched(semaphore))
+    def _of(self, semaphore: Any) -> PermitClocks:
+        permits: PermitClocks = self._permits.make(semaphore, lambda: PermitClocks(self._core, semaphore._value))
         return permits
 
-    def after_acquire(self, _state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
-        """Add the edge from the oldest release to a successful acquire()."""
-        if not got:
-            return
-        try:
-            clock = self._of(semaphore).popleft()
-        except IndexError:   # a permit beyond MOST_PERMITS, or of a semaphore made before this layer
-            return
-        if clock is not None:
-            self._core.join(clock)
+    def after_acquire(self, state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
+        """Add the edge from the oldest release."""
+        self._of(semaphore).after_acquire(state, got)
 
     def before_release(self, semaphore: Any, n: int = 1) -> list[object]:
-        """Add permits with this thread's clock, before others can acquire them."""
-        clocks = [self._core.snapshot()] * min(n, MOST_PERMITS)
-        self._of(semaphore).extend(clocks)
-        return clocks
+        """Add permits with this thread's clock."""
+        return self._of(semaphore).before_release(n)
 
-    def release_failed(self, clocks: list[object] | None, _error: BaseException, semaphore: Any,
+    def release_failed(self, clocks: list[object] | None, error: BaseException, semaphore: Any,
                        *_arguments: Any, **_named: Any) -> None:
         """Remove the permits that a failed release() added."""
-        permits = self._of(semaphore)
-        for clock in clocks or ():
-            try:
-                permits.remove(clock)
-            except (ValueError, IndexError):   # another thread has acquired one, or the deque has changed
-                return
+        self._of(semaphore).release_failed(clocks, error)
 
 
 # -- Barrier -------------------------------------------------------------------------------------------------------

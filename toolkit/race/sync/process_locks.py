@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-
-from gilscope.toolkit.race.sync.primitives import MOST_PERMITS
+from gilscope.toolkit.race.sync.primitives import PermitClocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gilscope.toolkit.race.core import Core
     from gilscope.toolkit.race.sync.layer import SyncLayer
 
 
@@ -88,29 +85,3 @@ class LockTwin:
         """Acquire the twin again: the real lock is still held."""
         if released:
             self._lock.acquire(blocking=False)
-
-
-class PermitClocks:
-    """The clocks of a semaphore's permits, in the order of their release; the initial ones have none."""
-
-    def __init__(self, core: Core, permits: int) -> None:
-        self._core = core
-        self._clocks: deque[object | None] = deque([None] * permits if permits <= MOST_PERMITS else (), MOST_PERMITS)
-
-    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:
-        """Add the edge from the oldest release to a successful acquire()."""
-        if got and self._clocks and (clock := self._clocks.popleft()) is not None:
-            self._core.join(clock)
-
-    def before_release(self) -> object:
-        """Add a permit with this thread's clock, before others can acquire it."""
-        clock = self._core.snapshot()
-        self._clocks.append(clock)
-        return clock
-
-    def release_failed(self, clock: object, _error: BaseException) -> None:
-        """Remove the permit that a failed release() added."""
-        try:
-            self._clocks.remove(clock)
-        except (ValueError, IndexError):   # another thread has acquired it, or the deque has changed
-            return
