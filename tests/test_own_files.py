@@ -129,6 +129,19 @@ def test_what_is_a_test(file, expected):
     assert own_files.is_test(str(Path(file))) == expected
 
 
+def test_installed_project_and_commands_of_an_environment_are_told_from_the_users_code(root, site):
+    install(site, "my_shop_core", "shop/till.py")
+    command, script = root / "bin" / "billrun", root / "bin" / "bill.py"
+    command.parent.mkdir()
+    assert own_files.library_of(str(command), str(root)) == ""
+    (command.parent / "python").touch()
+    assert own_files.library_of(str(command), str(root)) == "billrun"
+    assert own_files.library_of(str(script), str(root)) == ""
+    assert own_files.library_of(f"{site}/shop/till.py") == "shop"
+    assert own_files.library_of(f"{site}/shop/till.py", str(root)) == ""
+    assert own_files.library_of(f"{site}/lamp.py", str(root)) == "lamp"
+
+
 @pytest.mark.parametrize(("path", "whose", "known", "library"), [
     ("/home/ann/bank.py", own_files.PROGRAM, "/home/ann/bank.py", ""),
     ("/usr/lib/python3.14/queue.py", own_files.STDLIB, "queue.py", "queue"),

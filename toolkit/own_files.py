@@ -6,6 +6,7 @@ The race checker asks in the checked program, so nothing is imported before it i
 from __future__ import annotations
 
 import os
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,13 +68,26 @@ def known_as(path: str) -> str:
     return origin(path)[1]
 
 
-def library_of(path: str) -> str:
-    """Return the name of the installed package, or module of the standard library, that a file is of; "" if of none."""
+def library_of(path: str, root: str = "") -> str:
+    """Return the name of the installed package, command or module of the standard library that a file is of, or "".
+
+    Args:
+        path: The file.
+        root: The folder whose project is the user's own, wherever it is installed; "" for none.
+    """
     whose, known = origin(path)
     if whose == PROGRAM:
+        return os.path.basename(path) if is_command(path) else ""
+    if whose == PACKAGE and root and _installed_project(root).has_file(os.path.realpath(path)):
         return ""
     package = known.partition("/")[0] if whose == PACKAGE else known.rpartition("/")[0].replace("/", ".")
     return (package or known).removesuffix(".py")
+
+
+def is_command(path: str) -> bool:
+    """Return True if a script is a command that an environment has: it lies beside the interpreter."""
+    folder, name = os.path.split(path)
+    return not name.endswith(".py") and os.path.exists(os.path.join(folder, "python"))
 
 
 class InstalledProject:
@@ -121,6 +135,11 @@ class InstalledProject:
             except (OSError, ValueError):
                 continue
             yield from (line.rsplit(",", 2)[0].strip('"') for line in lines)
+
+
+@cache
+def _installed_project(root: str) -> InstalledProject:
+    return InstalledProject(root)
 
 
 def _origin(info: str) -> str | None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -238,9 +239,14 @@ def lock(uid, name):
 NO_LOCK = sentences.LockAdvice("No lock is held at the place.", None)
 
 
+def named(**changes):
+    """Return an access with the paths that sentences name."""
+    return sentences.for_readers(make_access(**changes), ROOT)
+
+
 def held_at(**held):
     """Return accesses of one location, each at line 1 of a file of its own, with the locks they held."""
-    return [make_access(place=frame(f"/{file}.py:1", "f"), locks=tuple(locks)) for file, locks in held.items()]
+    return [named(place=frame(f"{file}.py:1", "f"), locks=tuple(locks)) for file, locks in held.items()]
 
 
 HERE = OwnedVariable("process 1", 7, "counts")
@@ -275,6 +281,14 @@ def test_two_locks_of_one_name_are_two_where_they_were_held_for_one_location():
     assert found.lacking == (c,)
 
 
+def test_place_that_holds_a_lock_only_at_times_is_told_from_one_that_never_does():
+    a, b = held_at(a=[lock(1, "A.lock")], b=[])
+    again = replace(a, locks=())
+    found = sentences.missing_lock(locksets(a, again, b), a, b, "process 1")
+    assert found.sentence == "0 of 2 places hold A.lock every time; a.py:1 does at times; b.py:1 does not."
+    assert found.lacking == (a, b)
+
+
 @pytest.mark.parametrize("other", [OwnedVariable("process 1", 8, "counts"), OwnedVariable("process 2", 7, "counts")])
 def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
     a, b, c = held_at(a=[lock(1, "A.lock")], b=[lock(2, "A.lock")], c=[])
@@ -300,12 +314,12 @@ def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
      "Move bank.py:14 above the line that tells the other thread that it is there; no lock mends their order."),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, remedy, expected):
-    side = make_access(lines=(12, 14), operator="")
+    side = named(lines=(12, 14), operator="")
     assert sentences.repair(RaceKind(kind), part, side, side, NO_LOCK, remedy and Remedy(remedy)) == expected
 
 
 def test_lines_that_hold_the_lock_already_are_left_out_of_the_repair_only_if_they_are_one():
-    whole, split = make_access(lines=(9, 9)), make_access(lines=(12, 14))
+    whole, split = named(lines=(9, 9)), named(lines=(12, 14))
     for held, expected in ((whole, "Hold Bank.lock over bank.py:12-14, too."),
                            (split, "Hold Bank.lock over bank.py:9 and 12-14.")):
         other = split if held is whole else whole
@@ -314,11 +328,11 @@ def test_lines_that_hold_the_lock_already_are_left_out_of_the_repair_only_if_the
 
 
 def test_lock_over_lines_that_call_code_under_it_has_to_be_reentrant():
-    inner = make_access(lines=(14, 14), locks=(LOCK,), stack=(frame("bank.py:21", "serve"),))
+    inner = named(lines=(14, 14), locks=(LOCK,), stack=(frame("bank.py:21", "serve"),))
     again = " (an RLock: these lines call each other)"
     for lines, expected in (((20, 22), f"Hold Bank.lock over bank.py:20-22, too{again}."),
                             ((30, 32), "Hold Bank.lock over bank.py:30-32, too.")):
-        outer = make_access(lines=lines)
+        outer = named(lines=lines)
         advice = sentences.LockAdvice("", "Bank.lock", (outer,))
         assert sentences.repair(RaceKind.LOST_UPDATE, "attr", inner, outer, advice, None) == expected
 
@@ -371,7 +385,8 @@ LOST = "what another thread stores in between is lost."
 ])
 def test_the_sentence_on_what_goes_wrong_names_act_and_lines(kind, key, first, second, expected):
     part = "item" if key else "attr"
-    assert sentences.pattern(RaceKind(kind), part, key, first, second) == expected
+    sides = (sentences.for_readers(side, ROOT) for side in (first, second))
+    assert sentences.pattern(RaceKind(kind), part, key, *sides) == expected
 
 
 def test_a_lock_of_the_standard_library_is_not_for_the_program_to_hold():
@@ -383,7 +398,7 @@ def test_a_lock_of_the_standard_library_is_not_for_the_program_to_hold():
         assert sentences.missing_lock(locksets(*sides), *sides, "process 1").name == expected
     a, b = (make_race(kind=RaceKind.LOST_UPDATE, first=access("write", line, locks=(inner,)),
                       second=access("write", line), repair=f"{line}") for line in (3, 5))
-    assert sentences.repair_of_all([a, b]) == "Hold one lock over bank.py:3 and 5."
+    assert sentences.repair_of_all([a, b], ROOT) == "Hold one lock over bank.py:3 and 5."
 
 
 def test_a_name_of_two_locks_repairs_no_other_race_of_the_variable():
@@ -391,7 +406,7 @@ def test_a_name_of_two_locks_repairs_no_other_race_of_the_variable():
                     second=access("write", 3, locks=(lock(2, "locks[key]"),)))
     one = make_race(kind=RaceKind.LOST_UPDATE, repair="1", first=access("write", 3, locks=(lock(1, "locks[key]"),)),
                     second=access("write", 5))
-    assert sentences.repair_of_all([two, one]) == "Hold one lock over bank.py:3 and 5."
+    assert sentences.repair_of_all([two, one], ROOT) == "Hold one lock over bank.py:3 and 5."
 
 
 def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
@@ -399,11 +414,37 @@ def test_repairs_of_one_variable_are_merged_but_that_of_an_iteration():
                    for *act, text in (("append", 5, "Loop over a copy."), ("remove", 7, "Another")))
     torn, lost = (make_race(kind=kind, first=access("write", line), second=access("write", line), repair=f"{line}")
                   for line, kind in ((3, RaceKind.TORN_WRITE), (5, RaceKind.LOST_UPDATE)))
-    assert sentences.repair_of_all([loop, torn, lost]) == "Loop over a copy. Hold one lock over bank.py:3 and 5."
-    assert sentences.repair_of_all([loop, torn]) == "Loop over a copy. 3"
-    assert sentences.repair_of_all([loop, other]) == (
+    assert sentences.repair_of_all([loop, torn, lost], ROOT) == "Loop over a copy. Hold one lock over bank.py:3 and 5."
+    assert sentences.repair_of_all([loop, torn], ROOT) == "Loop over a copy. 3"
+    assert sentences.repair_of_all([loop, other], ROOT) == (
         "Loop over a copy made under one lock (`list(...)`), and hold one lock for the change, too: "
         "bank.py:5, 7 and 9.")
+
+
+def in_package(verb, line, *, caller, locks=()):
+    """Return an access of a cache in an installed package, that a line of the project led to."""
+    site = "/venv/lib/python3.14/site-packages/cachetools"
+    stack = (frame(f"{site}/__init__.py:358", "LRUCache.__setitem__"), frame(f"src/bank.py:{caller}", "rate"),
+             frame("bank.py:40", "main"))
+    return make_access(verb=verb, place=frame(f"{site}/__init__.py:{line}", "Cache.__setitem__"), stack=stack,
+                       lines=(line, line + 2), operator="", locks=locks)
+
+
+def test_repair_of_a_race_in_a_package_names_the_lines_that_call_it():
+    inner = HeldLock(uid=8, name="Cache.lock", taken=frame("/venv/lib/python3.14/site-packages/cachetools/x.py:2", "f"))
+    whole, half = (sentences.own_call(in_package("write", 67, caller=7, locks=locks), ROOT)
+                   for locks in ((LOCK, inner), ()))
+    assert (whole.place.path, whole.lines, whole.locks) == (f"{ROOT}/src/bank.py", (7, 7), (LOCK,))
+    sides = [sentences.for_readers(side, ROOT) for side in (whole, half)]
+    for name, expected in (("Bank.lock", "Bank.lock"), ("Cache.lock", "one lock"), (None, "one lock")):
+        assert sentences.repair_of_calls(sides, sentences.LockAdvice("", name)) == f"Hold {expected} over src/bank.py:7."
+    own = make_access()
+    assert sentences.own_call(own, ROOT) is own
+    foreign = replace(in_package("write", 67, caller=7), stack=())     # a thread of the package's own
+    assert sentences.own_call(foreign, ROOT) is foreign
+    races = [make_race(kind=RaceKind.ITERATION, first=in_package("insert", 67, caller=caller), repair=f"{caller}",
+                       second=in_package("iterate", 90, caller=9)) for caller in (7, 8)]
+    assert sentences.repair_of_all(races, ROOT) == "Hold one lock over src/bank.py:7, 8 and 9."
 
 
 def test_the_gravest_kind_stands_first_whatever_its_lines():

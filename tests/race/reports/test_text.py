@@ -44,6 +44,23 @@ def test_frames_of_libraries_become_one_line():
     assert said.count("started at load.py:14 in <module>") == 2
 
 
+def test_installed_project_is_no_library(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'acme-billing'\n")
+    site = tmp_path / ".venv" / "lib" / "python3.13" / "site-packages"
+    (site / "acme_billing-1.dist-info").mkdir(parents=True)
+    (site / "acme_billing-1.dist-info" / "RECORD").write_text("acme/main.py,,\n")
+    started = (frame("/usr/lib/python3.13/concurrent/futures/thread.py:176", "submit"),
+               frame(f"{site}/acme/main.py:12", "main"), frame("billrun:6", "<module>"))
+    side = make_access(place=frame(f"{site}/acme/main.py:8", "book"), lines=(8, 8), started=started,
+                       stack=(*library_frames(3), frame(f"{site}/acme/main.py:10", "run"), *library_frames(2)))
+    race = make_race(first=side, second=side)
+    for root, expected in ((tmp_path, "acme/main.py:12 in main"), (tmp_path / "empty", "billrun:6")):
+        said = text.render(make_report(races=(race,), root=str(root)))
+        assert f"started at {expected if root == tmp_path else ROOT + '/' + expected}" in said
+        assert ("<- acme/main.py:10 in run" in said, "6 frames of flask, acme" in said) == (
+            root == tmp_path, root != tmp_path)
+
+
 def test_stacks_shows_every_frame():
     said = shown(web_race("hits", 16, 17), stacks=True)
     assert said.count("in Flask.wsgi_app") == 10

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
+from gilscope.toolkit import own_files
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.own_files import project_root
 from gilscope.toolkit.programs import COMMAND, SCRIPT, STDIN
 from gilscope.toolkit.programs.foreground import INTERRUPTED
 from gilscope.toolkit.programs.target import ProgramTarget, begins_program, default_python, find, whole
@@ -158,7 +158,7 @@ def run(args: RaceOptions) -> int:
     python = _python(args, target)
     if args.build and target.python:   # the command's own environment is for another build
         target = ProgramTarget(COMMAND, os.path.basename(target.name), target.args)
-    root = project_root(os.getcwd())
+    root = own_files.project_root(os.getcwd())
     settings = _settings(root)
     spec = CheckedRunSpec(kind=target.kind, name=target.name, args=target.args, python=python,
                           include=[*args.include, *settings.include],
@@ -266,7 +266,7 @@ def _checked_files(args: RaceOptions, first: start.FirstRun) -> CheckedFiles:
     script = whole(spec.name) if spec.kind == SCRIPT else ""
     folder = os.path.dirname(script)
     root = spec.options["root"]
-    is_command = os.path.exists(os.path.join(folder, "python")) or (
+    is_command = own_files.is_command(script) or (
         args.program[0] == "--" and folder in os.get_exec_path() and not script.startswith(os.path.join(root, "")))
     return CheckedFiles(first.spool, root, script, is_command=is_command)
 

@@ -40,16 +40,27 @@ def is_own(lock: HeldLock) -> bool:
 
 
 class Locksets:
-    """The locks held every time at each place of a variable's conflicting accesses."""
+    """The locks held at each place of a variable's conflicting accesses.
+
+    Attributes:
+        held: Those held every time.
+        at_times: Those held at least once.
+    """
 
     def __init__(self, accesses: Iterable[tuple[OwnedVariable, Access]]) -> None:
         accesses = list(accesses)
         self._ambiguous = _ambiguous_names(accesses)
         self.held: dict[Place, frozenset[LockKey]] = {}
+        self.at_times: dict[Place, frozenset[LockKey]] = {}
         for location, access in accesses:
             place = (access.place.path, access.place.line)
             keys = self.keys(access, location.process)
             self.held[place] = self.held.get(place, keys) & keys
+            self.at_times[place] = self.at_times.get(place, keys) | keys
+
+    def at(self, access: Access, process: str) -> frozenset[LockKey]:
+        """Return the keys that are held every time at the place of an access, or by it if the place is not known."""
+        return self.held.get((access.place.path, access.place.line), self.keys(access, process))
 
     def keys(self, access: Access, process: str) -> frozenset[LockKey]:
         """Return the keys of the program's locks that an access held."""

@@ -1,12 +1,16 @@
-"""The sentences of a report: the pattern, the missing lock, the repair."""
+"""The sentences of a report: the pattern, the missing lock, the repair.
+
+They name places by the paths that their accesses have: `for_readers` makes those short.
+"""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.own_files import known_as, library_of
 from gilscope.toolkit.race.report.locksets import is_own
+from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.terms import GapReason, RaceKind, Remedy
 from gilscope.toolkit.units import counted, few, inflect
 
@@ -45,13 +49,33 @@ REMEDIES = {
 
 def file_and_line(path: str, line: int) -> str:
     """Return a place as it is written in sentences."""
-    return f"{file_name(path)}:{line}"
+    return f"{path}:{line}"
 
 
-def file_name(path: str) -> str:
-    """Return the name of a file, with its folder if many files have that name: "tricks/__init__.py"."""
-    folder, name = os.path.split(path)
-    return f"{os.path.basename(folder)}/{name}" if name.startswith("__") else name
+def path_for_readers(path: str, root: str) -> str:
+    """Return the path of a file relative to the root or to its folder of packages, else the whole path."""
+    return known_as(relative(path, root))
+
+
+def for_readers(side: Access, root: str) -> Access:
+    """Return an access whose paths are those for readers."""
+    def short[Place: (Frame, Spot)](place: Place) -> Place:
+        return replace(place, path=path_for_readers(place.path, root))
+
+    partner = side.partner and short(side.partner)
+    return replace(side, place=short(side.place), partner=partner, stack=tuple(map(short, side.stack)))
+
+
+def own_call(side: Access, root: str) -> Access:
+    """Return an access in an installed package as the user's call that led to it; any other as it is."""
+    if library_of(side.place.path, root):
+        for number, frame in enumerate(side.stack):
+            if not library_of(frame.path, root):
+                # A lock that the package takes is not held where it is called.
+                locks = [lock for lock in side.locks if lock.taken is None or not library_of(lock.taken.path, root)]
+                return replace(side, place=frame, lines=(frame.line, frame.line), stack=side.stack[number + 1:],
+                               locks=tuple(locks))
+    return side
 
 
 def pattern(kind: RaceKind, part: str, item_key: str, first: Access, second: Access) -> str:
@@ -187,16 +211,24 @@ def missing_lock(
         return LockAdvice(f"No lock is held at {'the place' if places == 1 else f'any of the {places} places'}.", None)
     best = max(candidates, key=lambda key: (sum(key in held for held in found.held.values()),
                                             any(key in held for held in here.values())))
-    return LockAdvice(_majority(found, best), best.name, tuple(side for side, held in here.items() if best not in held))
+    lacking = tuple(side for side in (first, second) if best not in found.at(side, process))
+    return LockAdvice(_majority(found, best), best.name, lacking)
 
 
 def _majority(found: Locksets, lock: LockKey) -> str:
-    without = [file_and_line(*place) for place, held in sorted(found.held.items()) if lock not in held]
-    with_it = len(found.held) - len(without)
-    holds, does = inflect(with_it, "holds", "hold"), inflect(len(without), "does", "do")
+    lacking = [place for place, held in sorted(found.held.items()) if lock not in held]
+    at_times = [file_and_line(*place) for place in lacking if lock in found.at_times[place]]
+    without = [file_and_line(*place) for place in lacking if lock not in found.at_times[place]]
+    with_it = len(found.held) - len(lacking)
     name = f"the same lock named {lock.name}" if lock.process else lock.name
-    rest = f"; {few(without) if len(without) > MOST_PLACES else _joined(without)} {does} not" if without else ""
-    return f"{with_it} of {len(found.held)} places {holds} {name}{rest}."
+    every = " every time" if at_times else ""
+    rest = "".join(f"; {_places(places)} {inflect(len(places), 'does', 'do')} {how}"
+                   for places, how in ((at_times, "at times"), (without, "not")) if places)
+    return f"{with_it} of {len(found.held)} places {inflect(with_it, 'holds', 'hold')} {name}{every}{rest}."
+
+
+def _places(names: Sequence[str]) -> str:
+    return few(names) if len(names) > MOST_PLACES else _joined(names)
 
 
 def _joined(words: Sequence[str]) -> str:
@@ -249,11 +281,26 @@ def _reentrant(sides: Sequence[Access], name: str | None) -> str:
     return " (an RLock: these lines call each other)" if inside else ""
 
 
-def repair_of_all(races: Sequence[Race]) -> str:
+def repair_of_calls(sides: Sequence[Access], lock: LockAdvice) -> str:
+    """Return the sentence on the repair of a race in an installed package, which its callers can make."""
+    held = {each.name for side in sides for each in side.locks}
+    return _hold(lock.name if lock.name in held else ONE_LOCK, sides)
+
+
+def repair_of_all(races: Sequence[Race], root: str) -> str:
     """Return the sentences that repair all these races on one variable."""
-    loops = [race for race in races if race.kind is RaceKind.ITERATION]
-    others = [race for race in races if race.kind is not RaceKind.ITERATION]
+    called = [_as_called(race, root) for race in races]
+    loops = [race for race in called if race.kind is RaceKind.ITERATION]
+    others = [race for race in called if race.kind is not RaceKind.ITERATION]
     return " ".join(filter(None, (_merged_repair(loops, _over_a_copy), _merged_repair(others, _hold))))
+
+
+def _as_called(race: Race, root: str) -> Race:
+    """Return a race with the places that its repair is about: calls of an installed package are no loops."""
+    sides = [own_call(side, root) for side in (race.first, race.second)]
+    kind = race.kind if sides == [race.first, race.second] else RaceKind.UNSYNCHRONISED
+    first, second = (for_readers(side, root) for side in sides)
+    return replace(race, kind=kind, first=first, second=second)
 
 
 def _merged_repair(races: Sequence[Race], word: Callable[[str, Sequence[Access]], str]) -> str:
@@ -281,7 +328,7 @@ def line_ranges(sides: Sequence[Access]) -> str:
     """Return the lines of these accesses, each from its first read or test to its last act: "bank.py:9 and 14-16"."""
     files: dict[str, set[tuple[int, int]]] = {}
     for side in sides:
-        files.setdefault(file_name(side.place.path), set()).add(side.lines)
+        files.setdefault(side.place.path, set()).add(side.lines)
     return _joined([f"{file}:{_joined([_range(*lines) for lines in _merged(found)])}" for file, found in files.items()])
 
 

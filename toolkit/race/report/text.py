@@ -12,8 +12,8 @@ from itertools import dropwhile, groupby
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
-from gilscope.toolkit.own_files import known_as, library_of
-from gilscope.toolkit.race.report.sentences import limits, repair_of_all
+from gilscope.toolkit.own_files import library_of
+from gilscope.toolkit.race.report.sentences import limits, path_for_readers, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.terms import GRAVE, Severity
 from gilscope.toolkit.units import counted, few, inflect
@@ -93,7 +93,7 @@ def summary_of(group: Sequence[Race], root: str, tests: str) -> str:
     sides = (first.second, first.first)
     width = max(len(side.verb) for side in sides)
     lines = [_title(first, first.base + first.item_key, _plain), f"{tests}{more}",
-             *(_in_a_line(side, root, width) for side in sides), f"Repair: {repair_of_all(group)}"]
+             *(_in_a_line(side, root, width) for side in sides), f"Repair: {repair_of_all(group, root)}"]
     return without_commands("\n    ".join(lines))
 
 
@@ -109,7 +109,7 @@ def _in_a_line(side: Access, root: str, width: int) -> str:
     """Return an access with its thread, and as many callers as fit."""
     line = f"{side.verb:<{width}}  {at(side.place, root)} ({side.thread})"
     path = side.place.path
-    for frame in _own(side.stack):
+    for frame in _own(side.stack, root):
         caller = f" <- {spot(frame, root)}" if frame.path != path else f" <- :{frame.line}"
         if len(line) + len(caller) > WIDEST_LINE:
             break
@@ -154,7 +154,7 @@ def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint, room: int
 def _variable(group: Sequence[Race], root: str, paint: Paint, hint: str = " (--stacks shows them)") -> list[str]:
     """Return at most 20 lines on the races of a variable: the first with its stacks, the others in a line each."""
     first, *others = group
-    lines = list(_race(first, root, paint, repair=repair_of_all(group)))
+    lines = list(_race(first, root, paint, repair=repair_of_all(group, root)))
     if not others:
         return lines
     rows = []
@@ -170,7 +170,7 @@ def _variable(group: Sequence[Race], root: str, paint: Paint, hint: str = " (--s
 
 def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
     """Yield a line for each variable with a race: its name, the lines, the repair."""
-    rows = [(_name_of(group), lines_of(group, root), repair_of_all(group))
+    rows = [(_name_of(group), lines_of(group, root), repair_of_all(group, root))
             for group in groups if group[0].severity in GRAVE]
     yield paint("Repairs", "bold")
     for variable, lines, repair in rows:
@@ -190,7 +190,7 @@ def lines_of(group: Sequence[Race], root: str) -> str:
         for side in (race.first, race.second):
             spots = [side.place, *([read] if (read := _read_before(side)) is not None else [])]
             for frame in spots:
-                places.setdefault(known_as(relative(frame.path, root)), set()).add(frame.line)
+                places.setdefault(path_for_readers(frame.path, root), set()).add(frame.line)
     return ", ".join(f"{path}:{', '.join(map(str, sorted(lines)))}" for path, lines in sorted(places.items()))
 
 
@@ -231,11 +231,11 @@ def _who(side: Access, width: int, paint: Paint) -> str:
 
 
 def _where(side: Access, root: str, paint: Paint, *, stacks: bool) -> Iterator[str]:
-    callers = _folded(_callers(side.stack) if stacks else _own(side.stack), root, fold=not stacks)
+    callers = _folded(_callers(side.stack) if stacks else _own(side.stack, root), root, fold=not stacks)
     if not stacks and len(callers) > MOST_CALLERS:
         callers[MOST_CALLERS - 1:] = [(None, f"{len(callers) - MOST_CALLERS + 1} more")]
     frames = [(side.place, at(side.place, root)), *callers]
-    started = _folded(_callers(side.started) if stacks else _start(side), root, fold=False)
+    started = _folded(_callers(side.started) if stacks else _start(side, root), root, fold=False)
     column = min(WIDEST, max(len(place) for _, place in [*frames, *started]))
     if (read := _read_before(side)) is not None:
         yield _frame(read, at(read, root), "read at ", column, paint)
@@ -245,25 +245,26 @@ def _where(side: Access, root: str, paint: Paint, *, stacks: bool) -> Iterator[s
         yield _frame(frame, place, "started at " if index == 0 else "<- ", column, paint)
 
 
-def _own(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+def _own(stack: tuple[Frame, ...], root: str) -> tuple[Frame, ...]:
     """Return a stack without the libraries below the program's outermost frame; all of it if there is none."""
-    own = [number for number, frame in enumerate(stack) if not library_of(frame.path)]
+    own = [number for number, frame in enumerate(stack) if not library_of(frame.path, root)]
     return stack[:own[-1] + 1] if own else _callers(stack)
 
 
-def _start(side: Access) -> tuple[Frame, ...]:
+def _start(side: Access, root: str) -> tuple[Frame, ...]:
     """Return the frame that started the thread, if possible one of the user's; () for the main thread."""
     begun = _callers(side.started)
-    return (*dropwhile(lambda frame: library_of(frame.path), begun), *begun)[:1]
+    return (*dropwhile(lambda frame: library_of(frame.path, root), begun), *begun)[:1]
 
 
 def _folded(frames: Iterable[Frame], root: str, *, fold: bool) -> list[tuple[Frame | None, str]]:
     """Return frames with their places; several of libraries in a row become one line without a frame."""
     found: list[tuple[Frame | None, str]] = []
-    for of_library, run in groupby(frames, key=lambda frame: bool(library_of(frame.path))):
+    for of_library, run in groupby(frames, key=lambda frame: bool(library_of(frame.path, root))):
         row = list(run)
         if fold and of_library and len(row) > 1:
-            found.append((None, f"{len(row)} frames of {few([*dict.fromkeys(library_of(each.path) for each in row)])}"))
+            names = [*dict.fromkeys(library_of(each.path, root) for each in row)]
+            found.append((None, f"{len(row)} frames of {few(names)}"))
         else:
             found += [(each, at(each, root)) for each in row]
     return found
@@ -289,7 +290,7 @@ def at(frame: Frame, root: str) -> str:
 
 def spot(frame: Frame, root: str) -> str:
     """Return a frame's file and line: `bank.py:14`."""
-    return f"{known_as(relative(frame.path, root))}:{frame.line}"
+    return f"{path_for_readers(frame.path, root)}:{frame.line}"
 
 
 def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:

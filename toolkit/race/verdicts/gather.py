@@ -14,7 +14,7 @@ from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import CheckGap, Race, RaceReport
 from gilscope.toolkit.race.report.settings import UNREVIEWED
-from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
+from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Remedy, Severity
 from gilscope.toolkit.race.verdicts.judge import CheckedProcess
 from gilscope.toolkit.race.verdicts.records import (
     ConflictRecord,
@@ -78,21 +78,24 @@ class Gathering:
             self._add(file, value)
         verdicts = list(self._verdicts(section))
         gravest = _by_race(verdicts)
-        variables, counts = _variables(gravest.values()), self._counts_by_race(verdicts)
-        races = [_race(verdict, variables, counts.get(key, 1)) for key, verdict in gravest.items()]
+        root = self._head.root
+        variables, counts = _variables(gravest.values(), root), self._counts_by_race(verdicts)
+        races = [_race(verdict, root, variables, counts.get(key, 1)) for key, verdict in gravest.items()]
         races = _without_shadows(sorted(races, key=_place_order))
-        shown, hidden, used = _suppress(races, suppressions, self._head.root)
+        shown, hidden, used = _suppress(races, suppressions, root)
         suppressing = {(site.path, site.line) for verdict in verdicts for site in verdict.suppressing}
         return RaceReport(
-            target=self._head.target, build=self._head.build, core=self._head.core, root=self._head.root,
+            target=self._head.target, build=self._head.build, core=self._head.core, root=root,
             races=tuple(race for race in shown if race.severity in GRAVE),
             notes=tuple(race for race in shown if race.severity is Severity.NOTE),
             suppressed=tuple(hidden),
             unused_suppressions=sentences.unused(
-                [place for place in sorted(self._noted) if place not in suppressing],
+                [(sentences.path_for_readers(path, root), line) for path, line in sorted(self._noted)
+                 if (path, line) not in suppressing],
                 [each.describe() for each in suppressions if each not in used]),
             unexplained_suppressions=sentences.unexplained(
-                [place for place, why in sorted(self._noted.items()) if not why],
+                [(sentences.path_for_readers(path, root), line) for (path, line), why in sorted(self._noted.items())
+                 if not why],
                 list(dict.fromkeys(race.base for race in hidden if race.reason == UNREVIEWED))),
             unrewritten=tuple(sorted(self._unrewritten.items())), lost=tuple(sorted(self._lost)),
             gaps=tuple(CheckGap(process=process, reason=reason, count=count)
@@ -162,30 +165,40 @@ def _by_race(verdicts: Iterable[Verdict]) -> dict[RaceKey, Verdict]:
     return found
 
 
-def _race(verdict: Verdict, variables: Mapping[str, _Variable], count: int) -> Race:
+def _race(verdict: Verdict, root: str, variables: Mapping[str, _Variable], count: int) -> Race:
     first, second = verdict.accesses
+    here, there = (sentences.for_readers(side, root) for side in verdict.accesses)
     key, name, rule, part = verdict.key, verdict.name, verdict.classification.rule, verdict.context.record.part
     variable = variables.get(key.base, _Variable(Locksets([]), updated=False))
     lock = sentences.missing_lock(
-        variable.locks, first, second, verdict.process.name, unordered=verdict.context.record.sort == "order")
+        variable.locks, here, there, verdict.process.name, unordered=verdict.context.record.sort == "order")
     remedy = None if variable.updated else verdict.remedy()    # no step for the check repairs a lost update
     return Race(
         ident=ident(*key), variable=name.text, base=name.base, name=name.name, item_key=name.item_key, kind=key.kind,
         severity=verdict.classification.severity, rule=rule, first=first, second=second, count=max(1, count),
-        pattern=(sentences.pattern(key.kind, part, name.item_key, first, second) if rule is None
+        pattern=(sentences.pattern(key.kind, part, name.item_key, here, there) if rule is None
                  else sentences.RULES[rule]),
         missing=lock.sentence,
-        repair=sentences.repair(key.kind, part, first, second, lock, remedy), remedy=remedy, reason=_reason(verdict))
+        repair=_repair(verdict, root, lock, remedy), remedy=remedy, reason=_reason(verdict))
 
 
-def _variables(verdicts: Iterable[Verdict]) -> dict[str, _Variable]:
+def _repair(verdict: Verdict, root: str, lock: sentences.LockAdvice, remedy: Remedy | None) -> str:
+    calls = tuple(sentences.own_call(side, root) for side in verdict.accesses)
+    here, there = (sentences.for_readers(side, root) for side in calls)
+    if remedy is not Remedy.THREADSAFE and calls != verdict.accesses:
+        return sentences.repair_of_calls((here, there), lock)
+    return sentences.repair(verdict.key.kind, verdict.context.record.part, here, there, lock, remedy)
+
+
+def _variables(verdicts: Iterable[Verdict], root: str) -> dict[str, _Variable]:
     """Return, by its base, what all conflicts on a variable say that are no notes."""
     grave: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.severity is not Severity.NOTE:
             grave.setdefault(verdict.name.base, []).append(verdict)
     return {base: _Variable(
-        locks=Locksets((OwnedVariable(each.process.name, each.context.record.owner.number, each.name.text), side)
+        locks=Locksets((OwnedVariable(each.process.name, each.context.record.owner.number, each.name.text),
+                        sentences.for_readers(side, root))
                        for each in found for side in each.accesses),
         updated=any(each.classification.kind is RaceKind.LOST_UPDATE for each in found),
     ) for base, found in grave.items()}
