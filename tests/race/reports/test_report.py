@@ -437,7 +437,8 @@ def test_repair_of_a_race_in_a_package_names_the_lines_that_call_it():
     assert (whole.place.path, whole.lines, whole.locks) == (f"{ROOT}/src/bank.py", (7, 7), (LOCK,))
     sides = [sentences.for_readers(side, ROOT) for side in (whole, half)]
     for name, expected in (("Bank.lock", "Bank.lock"), ("Cache.lock", "one lock"), (None, "one lock")):
-        assert sentences.repair_of_calls(sides, sentences.LockAdvice("", name)) == f"Hold {expected} over src/bank.py:7."
+        advice = sentences.LockAdvice("", name)
+        assert sentences.repair_of_calls(sides, advice) == f"Hold {expected} over src/bank.py:7."
     own = make_access()
     assert sentences.own_call(own, ROOT) is own
     foreign = replace(in_package("write", 67, caller=7), stack=())     # a thread of the package's own
