@@ -116,7 +116,7 @@ def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_
     monkeypatch.setattr(doctor, "newest_versions", lambda *_: {"thing": "2.0"})   # which asks the registry
     assert main(["doctor", "thing==1.0"]) == 1
     assert asked == [("thing==1.0",), ("thing",)]
-    assert "version 2.0 mends it" in " ".join(capsys.readouterr().out.split())
+    assert "2.0, the newest, mends it" in " ".join(capsys.readouterr().out.split())
 
 
 @FREE
