@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from gilscope.toolkit.report.table import compare_runs
+from gilscope.toolkit.report.table.contrast import compare_runs
 from gilscope.toolkit.store import load_run
 from gilscope.toolkit.store.labels import DEFAULT_RESULTS
 

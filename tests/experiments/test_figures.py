@@ -13,7 +13,6 @@ from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
-    HistogramFigure,
     LineFigure,
     TimelineFigure,
 )
@@ -144,8 +143,6 @@ def test_models_stand_in_the_legend_in_the_order_of_their_table(name, kind, fold
 @ALL
 def test_no_bar_stands_on_a_logarithmic_axis(name, kind, folder):
     for figure in figures(name, kind, folder):
-        if isinstance(figure, HistogramFigure):
-            assert not figure.y.log
         if isinstance(figure, CategoryFigure) and not figure.y.log:
             assert not figure.y.lo, "bars start at 0"
 

@@ -56,7 +56,7 @@ def test_nobody_answers(monkeypatch):
         taken.bind(("127.0.0.1", 0))   # and does not listen
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         assert scheduler_probe.problem_of(address).startswith(
-            f"no dask scheduler answers at {address} ([Errno 111] Connection refused); `gilscope fleet start` ")
+            f"no dask scheduler answers at {address}; `gilscope fleet start` ")
 
 
 def test_worker_is_told_from_its_scheduler():

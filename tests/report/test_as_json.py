@@ -14,7 +14,9 @@ from gilscope.toolkit.experiments.report import experiments_values
 from gilscope.toolkit.report import as_json
 from gilscope.toolkit.report.document import Lines
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables, compare_builds, compare_runs, gate
+from gilscope.toolkit.report.table.contrast import compare_builds, compare_runs
+from gilscope.toolkit.report.table.judgement import gate
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.wording import interval_text
 from gilscope.toolkit.store import list_runs, load_run
 from tests.conformance.builds import ROOT

@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import compare_builds, compare_models
+from gilscope.toolkit.report.table.contrast import compare_builds, compare_models
 from tests.fakes import make_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"

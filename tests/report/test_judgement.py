@@ -7,7 +7,8 @@ import pytest
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.comparison import in_short
-from gilscope.toolkit.report.table import Contrast, gate, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table.contrast import Contrast
+from gilscope.toolkit.report.table.judgement import gate, rounds_to_tell, unjudged
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.verdict import Comparison, Unjudged
 

@@ -12,7 +12,8 @@ from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report import as_json, markdown, terminal
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
+from gilscope.toolkit.report.table.contrast import compare_builds, compare_models, compare_runs
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.site.pages.run import run_page
 from tests.fakes import RunMaker
 from tests.stats.matrix import correlated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Lines, Table
-from gilscope.toolkit.report.table import compare_runs
+from gilscope.toolkit.report.table.contrast import compare_runs
 from tests.report.shifted import shifted_run
 
 

@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.model import Cell, Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.cautions import cautions
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, follow, history_values, workload_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun

@@ -11,7 +11,7 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.charts.cells import ROW
 from gilscope.toolkit.site.pages.run import run_page

@@ -28,8 +28,8 @@ from gilscope.toolkit.report.comparison import (
 )
 from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_text
-from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
-from gilscope.toolkit.report.table.contrast import build_keys
+from gilscope.toolkit.report.table.contrast import build_keys, compare_builds, compare_models, compare_runs
+from gilscope.toolkit.report.table.judgement import gate
 from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
 from gilscope.toolkit.store.shared_values import refuse_shared_values
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.commands.fleet.reports import HostRuns
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.table import Contrast, Gate
+    from gilscope.toolkit.report.table.contrast import Contrast
+    from gilscope.toolkit.report.table.judgement import Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on could judge no cell

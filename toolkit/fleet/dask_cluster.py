@@ -332,16 +332,6 @@ def other_versions(versions: Mapping[str, str]) -> dict[str, str]:
     return {name: version for name, version in versions.items() if version != gilscope.__version__}
 
 
-def same_version(versions: Mapping[str, str]) -> None:
-    """Refuse hosts with another version of gilscope than ours.
-
-    Raises:
-        ToolkitError: There are such hosts; the message names them.
-    """
-    if others := other_versions(versions):
-        raise ToolkitError(another_version(others))
-
-
 def another_version(others: Mapping[str, str]) -> str:
     """Return the message about hosts with other versions than this machine."""
     listed = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())

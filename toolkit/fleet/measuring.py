@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.fleet.dask_cluster import MEET_SECONDS, Connection, FleetLostError, FleetWorker, same_version
+from gilscope.toolkit.fleet.dask_cluster import (
+    MEET_SECONDS,
+    Connection,
+    FleetLostError,
+    FleetWorker,
+    another_version,
+    other_versions,
+)
 from gilscope.toolkit.measure.run_status import RunStatus
 from gilscope.toolkit.records import DamagedError, from_plain
 from gilscope.toolkit.report.progress import format_left
@@ -226,16 +233,12 @@ class FleetRun:
 
     def _of_our_version(self, workers: Sequence[FleetWorker]) -> list[FleetWorker]:
         """Return the workers with our version of gilscope; report each other one once."""
-        versions = self._connection.versions(workers)
-        fine = []
+        others = other_versions(self._connection.versions(workers))
         for each in workers:
-            try:
-                same_version({each.name: versions[each.name]})
-                fine.append(each)
-            except Exception as error:  # noqa: BLE001  a ToolkitError: the message is for the user
+            if each.name in others:
                 self._refused.add(each.address)
-                self._say(str(error))
-        return fine
+                self._say(another_version({each.name: others[each.name]}))
+        return [each for each in workers if each.name not in others]
 
     def _disconnect(self, part: _Part) -> bool:
         """Stop waiting for a host that is gone; return True if it had not finished."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import socket
 import threading
 from typing import Any
 
@@ -46,39 +45,26 @@ def _probe(address: str, options: dict[str, Any], *, encrypted: bool) -> str:
 
     def ask() -> None:
         try:
-            answers.put((asyncio.run(_kind_of(address, options)), ""))
+            answers.put(asyncio.run(_kind_of(address, options)))
         except BaseException as error:  # noqa: BLE001  interpreted below, on the calling thread
-            answers.put((error, _cause(address)))
+            answers.put(error)
 
     threading.Thread(target=ask, daemon=True).start()
     try:
-        kind, cause = answers.get(timeout=ASK_SECONDS + _LATE)
+        kind = answers.get(timeout=ASK_SECONDS + _LATE)
     except queue.Empty:
-        kind, cause = TimeoutError(), ""
+        kind = TimeoutError()
     if kind == "Scheduler":
         return ""
     if isinstance(kind, str):
         return f"a dask {kind.lower()} answers at {address}, not its scheduler: give the scheduler's address"
     # dask.distributed raises OSError for every failed connection; only this text distinguishes a missing server.
     if isinstance(kind, OSError) and str(kind).startswith("Timed out trying to connect"):
-        return (f"no dask scheduler answers at {address}{cause}; `gilscope fleet start` starts one here, and "
+        return (f"no dask scheduler answers at {address}; `gilscope fleet start` starts one here, and "
                 "`gilscope run --fleet local:2` does all by itself")
     # dask raises many exceptions here: for instance, it reads another protocol's bytes as a length of petabytes.
     alternative = "it has other certificates" if encrypted else "it requires tls://"
     return f"the server at {address} is no dask scheduler, or {alternative}"
-
-
-def _cause(address: str) -> str:
-    """Return the system's error for a connection to `address`, which dask loses if its last attempt timed out."""
-    from distributed.comm.addressing import get_address_host_port
-
-    try:
-        socket.create_connection(get_address_host_port(address), timeout=_LATE / 2).close()
-    except TimeoutError:
-        return ""   # the message mentions it already
-    except (OSError, ValueError) as error:   # ValueError: an address without a port
-        return f" ({error})"
-    return ""
 
 
 async def _kind_of(address: str, options: dict[str, Any]) -> str:

@@ -12,10 +12,9 @@ from gilscope.toolkit.report.closing_lines import closing_lines
 from gilscope.toolkit.report.document import Column, Document, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.sessions import scope_text
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table_sentences import counts_text, title_text
 from gilscope.toolkit.report.wording import SHOWN_SPREAD, first_text, gain_form, or_text
-from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.table import Advice, CellResult, MetricValue, Option, WorkloadTable
+    from gilscope.toolkit.report.table.cell_results import CellResult
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
+    from gilscope.toolkit.report.table.observations import MetricValue
+    from gilscope.toolkit.report.table.recommendation import Advice, Option
 
 MIB = 1024 * 1024
 PROCESSES = "processes-"
@@ -52,13 +54,9 @@ def answer_document(run: Run) -> Document:
 
 def answer_sections(tables: Sequence[WorkloadTable], run: Run) -> Iterator[Section]:
     """Yield the same with intervals, footnotes and all failures, as a full report has it."""
-    shown: list[GainValue] = []
     for of_phase, gains in _gains_tables(tables, "Speed-up"):
         yield gains
         yield Lines("", (f"{_signs_text(gains, of_phase)}.",))
-        shown += _gains(gains)
-    if shown:
-        yield Lines("", (_error_text(shown),))
     if tables:
         yield _models_to_use(tables, "What to use")
     if closing := tuple(closing_lines(tables, run, full=True)):
@@ -169,17 +167,6 @@ def control_text(tables: Iterable[WorkloadTable]) -> str:
     runners, builds = ([*dict.fromkeys(names)] for names in (
         (cell.runner for cell in cells), (cell.build for cell in cells)))
     return f"{list_text(runners)} on {list_text(builds)}: with the GIL turned on"
-
-
-def _error_text(gains: Sequence[GainValue]) -> str:
-    """Return what the error probabilities of speed-ups cover."""
-    stars = any(gain.best for gain in gains)
-    lacking = "; 5 % for each set of * that it lacks the fastest measured model" if stars else ""
-    sessions = max(gain.comparison.sessions for gain in gains)
-    which = "this session" if sessions == 1 else f"these {sessions} sessions"
-    about = f" about {which}" if sessions < FEWEST else ""
-    return (f"Error probability, if the noise model holds: at most 5 % that any verdict{about} is false (they use "
-            f"wider intervals, printed for undecided ones){lacking}.")
 
 
 def _models_to_use(tables: Sequence[WorkloadTable], title: str, most: float = inf) -> Table:

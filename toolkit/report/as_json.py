@@ -16,7 +16,8 @@ from gilscope.toolkit.report.cautions import ratio_cautions
 from gilscope.toolkit.report.closing_lines import closing_lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
-from gilscope.toolkit.report.table import build_tables, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table.judgement import rounds_to_tell, unjudged
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
@@ -25,16 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Cell, Machine, Note, Run
-    from gilscope.toolkit.report.table import (
-        Advice,
-        CellResult,
-        Contrast,
-        Floors,
-        Gate,
-        MetricValue,
-        Option,
-        WorkloadTable,
-    )
+    from gilscope.toolkit.report.table.cell_results import CellResult, Floors
+    from gilscope.toolkit.report.table.contrast import Contrast
+    from gilscope.toolkit.report.table.judgement import Gate
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
+    from gilscope.toolkit.report.table.observations import MetricValue
+    from gilscope.toolkit.report.table.recommendation import Advice, Option
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison

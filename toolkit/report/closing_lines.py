@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from functools import partial
-from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.sessions import MERGED, where_text
-from gilscope.toolkit.report.table import rounds_to_tell
+from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import (
     beside,
@@ -30,13 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.table import Advice, WorkloadTable
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
+    from gilscope.toolkit.report.table.recommendation import Advice
     from gilscope.toolkit.stats.verdict import Comparison
-
-ONE_MORE_LOOK = (
-    "To go on because an answer is not clear is one more look at the run: error probabilities hold for each of its "
-    "reports, not for all of them together.")
-
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, full: bool) -> Iterator[str]:
     """Yield how free-threaded builds compare with those with a GIL, what failed, and what would give clearer answers.
@@ -44,7 +39,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, full: bool) -> I
     Args:
         tables: Those of the run.
         run: The run.
-        full: Whether to yield all: intervals, each failure, and what to know before going on.
+        full: Whether to yield intervals and each failure.
     """
     steady = [table for table in tables if table.phase is Phase.STEADY]
     lines, undecided = _build_lines(steady, run, intervals=full)
@@ -53,7 +48,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, full: bool) -> I
     yield from _ceiling_lines(steady, run)
     if failed := list(_failures(tables)):
         yield from (f"failed: {text}" for text in (failed if full else [first_text(failed)]))
-    yield from islice(next_steps(tables, run, undecided), None if full else 1)
+    yield from next_steps(tables, run, undecided)
 
 
 def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
@@ -178,7 +173,7 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
 
 
 def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison]) -> Iterator[str]:
-    """Yield how many answers are open and what would decide them, then what to know before going on; or nothing.
+    """Yield how many answers are open and what would decide them, if any are.
 
     Args:
         tables: The tables of the run.
@@ -192,20 +187,19 @@ def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Co
         return
     ratios = [*undecided, *(each.speedup for each in open_ if each.speedup)]
     sufficient = [rounds for each in ratios if (rounds := _rounds_of_run(each, run)) is not None]
-    is_look = False   # to go on because the report is unclear
     if whys["starved"]:
         step = (f"{whys['starved']} starved, as other programs used their cores: close those programs, or measure "
                 "fewer workers")
     elif whys["not measured"]:
-        step, is_look = f"the budget ended first: {_resume_text(run)} goes on", True
+        step = f"the budget ended first: {_resume_text(run)} goes on"
     elif len(run.sessions) > 1:   # more rounds in these tell nothing about others
-        step, is_look = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more", True
+        step = f"`gilscope run --add-session {run.label}`{where_text(run)} would tell more"
     elif (whys["rounds"] or not any(each.judgeable for each in ratios)) and (rounds := _rounds_to_ask(run)):
         step = f"too few rounds: {_resume_text(run, rounds)} would tell how noisy they are"
     elif sufficient:
         all_ = "it" if count == 1 else "all"
         which = all_ if len(sufficient) == count else f"{len(sufficient)} of them"
-        rounds, is_look = max(sufficient), True
+        rounds = max(sufficient)
         what = f"about {rounds} rounds in all are" if where_text(run) else f"{_resume_text(run, rounds)} is"
         step = f"{what} likely to decide {which}"
     elif any(each.judgeable for each in ratios):
@@ -213,8 +207,6 @@ def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Co
     else:   # values do not vary
         return
     yield f"open answers: {count}; {step}"
-    if is_look:
-        yield ONE_MORE_LOOK
 
 
 def _rounds_to_ask(run: Run) -> int:

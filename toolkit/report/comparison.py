@@ -10,7 +10,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.closing_lines import ONE_MORE_LOOK
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -25,7 +24,7 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.table import rounds_to_tell
+from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import first_text, floors_text, ratio_number
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table import Contrast
+    from gilscope.toolkit.report.table.contrast import Contrast
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -282,8 +281,7 @@ _KEYS: dict[str, Callable[[Contrast], str]] = {
 def in_short(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float = MARGIN) -> list[str]:
     """Return the number of cells with each verdict, and what must be known of some of them."""
     return [_counts_text(contrasts, margin), *filter(None, [lacking_text(contrasts)]),
-            *filter(None, [apart_text(contrasts, baseline, sample)]),
-            *([ONE_MORE_LOOK] if _needs_a_look(contrasts, margin) else [])]
+            *filter(None, [apart_text(contrasts, baseline, sample)])]
 
 
 def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
@@ -298,12 +296,6 @@ def lacking_text(contrasts: Iterable[Contrast]) -> str:
     """Return how many ratios lack sessions, which the scope of the tables does not tell of them; "" if none does."""
     lacking = sum(bool(each.lacking_sessions) for each in contrasts if each.comparison is not None)
     return f"{counted(lacking, 'ratio lacks', 'ratios lack')} a session: see the footnotes." if lacking else ""
-
-
-def _needs_a_look(contrasts: Iterable[Contrast], margin: float) -> bool:
-    """Return True if a remedy is to continue a run because its answers are not clear."""
-    return any(_need(each.comparison, margin) in {_Remedy.ROUNDS, _Remedy.SESSIONS} for each in contrasts
-               if each.comparison is not None and each.comparison.judgeable)
 
 
 def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:

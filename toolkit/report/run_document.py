@@ -22,7 +22,7 @@ from gilscope.toolkit.report.document import (
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.provenance import run_sections
 from gilscope.toolkit.report.sessions import MERGED, scope_text, session_lines
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.units import counted, format_bytes
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Run, RunEnd
-    from gilscope.toolkit.report.table import CellResult, Contrast, MetricValue, TableRow, WorkloadTable
+    from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
+    from gilscope.toolkit.report.table.contrast import Contrast
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
+    from gilscope.toolkit.report.table.observations import MetricValue
 
 
 OUTPUTS = 5         # shown of failed processes, one for each reason; run.json has all of them

@@ -10,25 +10,22 @@ from gilscope.toolkit.report.wording import floors_text, or_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
-from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
+from gilscope.toolkit.units import format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table import Floors, WorkloadTable
+    from gilscope.toolkit.report.table.cell_results import Floors
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
-
-
-_CLOCKS = {"wall": "wall time", "CPU": "CPU time"}
 
 
 def noise_line(floors: Floors) -> str:
     """Return the noise floors by each clock, and the differences between cells that were measured twice.
 
     The noise floor of a cell depends on its rounds and on its noise, so it is a range: "wall 1.2 to 3.4 %".
-    One above 100 % is no figure to compare with, so words say that the clock is of no use.
     """
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
     seen = [(name, error) for name, error in (("wall", floors.wall_error), ("CPU", floors.cpu_error))
@@ -40,14 +37,7 @@ def noise_line(floors: Floors) -> str:
         return (f"Noise floor: unknown, since there are fewer than {MIN_ROUNDS} rounds, or values do not vary; no "
                 f"cell is called faster or slower{aa_errors}.")
     bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
-    several = any(percent_number(floor.smallest, 1) != percent_number(floor.largest, 1) for _, floor in known)
-    which = "Noise floor, different for cells with fewer rounds or more noise" if several else (
-        "Noise floor, from the spread over all processes")
-    never = [name for name, floor in known if floor.smallest > 1]
-    seldom = [name for name, floor in known if floor.smallest <= 1 < floor.largest]
-    doubts = ([f"Too noisy to judge cells by {list_text(_CLOCKS[name] for name in never)}."] if never else []) + (
-        [f"Too noisy to judge some cells by {list_text(_CLOCKS[name] for name in seldom)}."] if seldom else [])
-    return " ".join([f"{which}: {bounds}{aa_errors}.", *doubts])
+    return f"Noise floor, by cell: {bounds}{aa_errors}."
 
 
 def spread_line(times: Iterable[Summary]) -> str | None:

@@ -15,7 +15,7 @@ from gilscope.toolkit.publish import published_label, without_traces
 from gilscope.toolkit.report.cautions import cautions, ratio_cautions
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.hosts.wording import names_text
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from gilscope.toolkit.model import Machine, Run
-    from gilscope.toolkit.report.table import WorkloadTable
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
     from gilscope.toolkit.store import Host
 
 DEEPEST = 4   # folders between what is named and a run

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gilscope.toolkit.concurrency_models import APPEARANCES, family, in_table_order
-from gilscope.toolkit.report.figures.plots.palette import SHADES, luminance
+from gilscope.toolkit.report.figures.plots.palette import SHADES
 
 ASSETS = Path(__file__).with_name("assets")
-NIGHT = "#15181C"   # the dark background, as in site.css
-CONTRAST = 3.0      # of what is drawn against what is behind it.  Source: WCAG 2.2, 1.4.11
+WHITE = 30          # percent in a model's colour by night: so much gives each a contrast of 3, as WCAG 2.2, 1.4.11 asks
 OTHER = "other"     # the class of a model that has no colour of its own
 # Around (0, 0), in pixels.
 SHAPES = {
@@ -50,7 +49,7 @@ def model_style() -> str:
     """Return the rules that give each model its colour, by day and by night."""
     colours = {name: appearance.colour for name, appearance in APPEARANCES.items()} | {OTHER: SHADES[1]}
     day = "".join(f".m-{name}{{--m:{colour}}}" for name, colour in colours.items())
-    night = "".join(f".m-{name}{{--m:{by_night(colour)}}}" for name, colour in colours.items())
+    night = "".join(f".m-{name}{{--m:color-mix(in srgb,{colour},#FFF {WHITE}%)}}" for name, colour in colours.items())
     return f"{day}\n@media (prefers-color-scheme:dark){{@media screen{{{night}}}}}\n"
 
 
@@ -74,23 +73,3 @@ def shapes() -> list[dict[str, str]]:
 def legend(models: list[str]) -> list[dict[str, Any]]:
     """Return models with their marks, in the order of tables and figures."""
     return [{"model": each, **mark_of(each)} for each in in_table_order(models)]
-
-
-def by_night(colour: str) -> str:
-    """Return a colour, made as much lighter as it takes to be seen on the dark background."""
-    for percent in range(101):
-        lighter = _mixed(colour, percent / 100)
-        if contrast(lighter, NIGHT) >= CONTRAST:
-            return lighter
-    raise AssertionError("white is seen on it")
-
-
-def contrast(first: str, second: str) -> float:
-    """Return the contrast of two colours, from 1 to 21.  Source: WCAG 2.2, "contrast ratio"."""
-    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _mixed(colour: str, white: float) -> str:
-    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(part + (255 - part) * white):02X}" for part in parts)

@@ -18,7 +18,8 @@ from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.wording import agreement_text, names_text
 from gilscope.toolkit.report.provenance import WITHOUT_PGO
-from gilscope.toolkit.report.table import build_tables, compare_builds
+from gilscope.toolkit.report.table.contrast import compare_builds
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.wording import entry_text
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_build
@@ -136,7 +137,7 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
     said = banners(found)
     assert said == [
         "host-5: lost, the connection was closed before its first round",
-        "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 has 3.14.7",
+        "host-2: 3.14 is not the same everywhere: version: host-1 has 3.14.0, this one has 3.14.7",
         "not the same work (size) on host-1 and host-2"]
 
 
@@ -147,8 +148,8 @@ def test_hosts_with_the_same_difference_are_named_together(hosts):
     found = hosts_document("night", [hosts[0], *others])
     said = banners(found)
     assert said == [
-        "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 and host-3 has 3.14.7",
-        "3.14t is not the same everywhere: debug checks: host-2 has it, host-1 does not"]
+        "host-2 and host-3: 3.14 is not the same everywhere: version: host-1 has 3.14.0, this one has 3.14.7",
+        "host-2: 3.14t is not the same everywhere: debug checks: this one has it, host-1 does not"]
 
 
 def test_what_every_run_says_first_is_said_once(hosts):

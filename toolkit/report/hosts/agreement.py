@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.cautions import ratio_cautions
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Group, group_of
 from gilscope.toolkit.stats.verdict import MARGIN, Comparison, SpeedVerdict, beyond
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table import Contrast, WorkloadTable
+    from gilscope.toolkit.report.table.contrast import Contrast
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

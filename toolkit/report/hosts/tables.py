@@ -138,7 +138,7 @@ def _build_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
         texts = []
         for build in host.run.builds:
             other = first.setdefault(build.label, replace(build, label=hosts[0].name))
-            notes = compare_builds(other, replace(build, label="there"))
+            notes = compare_builds(other, replace(build, label="this one"))
             texts += [f"{build.label} is not the same everywhere: {note.text}" for note in notes]
         found.append((host.name, texts))
     yield from map(Banner, cautions_of_all(found))

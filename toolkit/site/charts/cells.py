@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table import CellResult
+    from gilscope.toolkit.report.table.cell_results import CellResult
     from gilscope.toolkit.site.charts.scale import ChartScale
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -63,7 +63,7 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
-            "words": _between(scale, speedup), "clear": speedup.differs,
+            "words": _span(scale, *speedup.between), "clear": speedup.differs,
             "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {speedup.verdict()}"}
 
 
@@ -74,10 +74,6 @@ def _absence(result: CellResult) -> str:
     if not result.is_baseline and result.notes:
         return result.notes[-1].text
     return "what the others are compared with"
-
-
-def _between(scale: ChartScale, seen: Comparison) -> dict[str, float]:
-    return _span(scale, *seen.between)
 
 
 def _span(scale: ChartScale, lo: float, hi: float) -> dict[str, float]:

@@ -9,8 +9,8 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.cautions import cautions_beside_pairs, stopping_text
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.sessions import scope_text
-from gilscope.toolkit.report.table import compare_builds
 from gilscope.toolkit.report.table.build_pairs import build_pairs
+from gilscope.toolkit.report.table.contrast import compare_builds
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.site.pages.run import run_title
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.report.table import WorkloadTable
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
     from gilscope.toolkit.report.table.observations import Group
     from gilscope.toolkit.site.sources import LoadedRun
     from gilscope.toolkit.stats.sample import Summary

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.report.table import Advice, CellResult, WorkloadTable
+    from gilscope.toolkit.report.table.cell_results import CellResult
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
     from gilscope.toolkit.report.table.observations import Group
+    from gilscope.toolkit.report.table.recommendation import Advice
     from gilscope.toolkit.site.sources import LoadedRun
 
 KINDS = ("cpu", "native", "io", "mixed", "contention", "transfer", "own")   # in this order everywhere

@@ -11,12 +11,12 @@ from gilscope.toolkit.report.document import Heading, Lines, Quantity, RatioValu
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import overhead_table, run_document
 from gilscope.toolkit.report.run_list import what_text
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots
-from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines, ratio_point
+from gilscope.toolkit.site.charts.lines import ChartLine, lines, ratio_point
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown, shown_value
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Observation, Run
     from gilscope.toolkit.report.document import Document, Section
-    from gilscope.toolkit.report.table import CellResult, WorkloadTable
+    from gilscope.toolkit.report.table.cell_results import CellResult
+    from gilscope.toolkit.report.table.matrix import WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
 
 ROOM = 4           # workloads that a title names
@@ -113,7 +114,7 @@ def _workload(
 ) -> dict[str, Any]:
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
-              for each in (seen.ratio, *_ends(seen))]
+              for each in (seen.ratio, seen.lo, seen.hi)]
     floor = table.floors.all_wall.largest if table.floors.all_wall else None
     scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
@@ -121,7 +122,7 @@ def _workload(
     metrics = table.metric_columns
     rows = [_row(result, numbers[result.cell], observations, metrics, notes, data)
             for results in by_build.values() for result in results]
-    compared = {build: [each for each in results if not _is_baseline(each, table)]
+    compared = {build: [each for each in results if not each.is_baseline]
                 for build, results in by_build.items()}
     return {
         "id": f"w{number}", "title": title, "sort": kind_of(table, kinds),
@@ -130,28 +131,10 @@ def _workload(
             *(f"{note.text}." for note in table.notes)]),
         "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
-        "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
-                    if _counts(results) >= LEAST_COUNTS],
+        "scaling": [chart for build, results in by_build.items() if (chart := _scaling(table, build, results))],
         "rounds": [_rounds(cell, observations) for cell in numbers if observations.get(cell)],
         "overhead": section_values(visible_all(overhead), data) if overhead else None,
     }
-
-
-def _is_baseline(result: CellResult, table: WorkloadTable) -> bool:
-    return result.cell.runner == table.baseline and result.cell.workers == 1 and result.absence is None
-
-
-def _ends(seen: Comparison) -> tuple[float, float]:
-    return seen.lo, seen.hi
-
-
-def _counts(results: Sequence[CellResult]) -> int:
-    """Return the most numbers of workers that a model has ratios for."""
-    counts: dict[str, set[int]] = {}
-    for result in results:
-        if result.speedup is not None:
-            counts.setdefault(result.cell.runner, set()).add(result.cell.workers)
-    return max(map(len, counts.values()), default=0)
 
 
 def _row(
@@ -199,24 +182,15 @@ def _rounds(cell: Cell, observations: Mapping[Cell, Sequence[Observation]]) -> d
         for each in observations[cell]]}
 
 
-def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any]:
-    """Return the speed-ups of models over their numbers of workers."""
-    found: dict[str, list[CellResult]] = {}
+def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any] | None:
+    """Return the speed-ups of models over their numbers of workers; None if no model has several."""
+    found: dict[str, dict[int, Comparison]] = {}
     for result in results:
         if result.speedup is not None:
-            found.setdefault(result.cell.runner, []).append(result)
-    drawn = []
-    for model, each in found.items():
-        if len(each) < LEAST_COUNTS:
-            continue
-        points = tuple(_point(one) for one in sorted(each, key=lambda one: one.cell.workers))
-        drawn.append(ChartLine(model=model, name=model, points=points))
-    counts = sorted({each.cell.workers for several in found.values() for each in several} | {1})
-    return lines(build, drawn, [(float(n), str(n)) for n in counts], ideal=table.phase is Phase.STEADY)
-
-
-def _point(result: CellResult) -> ChartPoint:
-    speedup = result.speedup
-    if speedup is None:
-        raise AssertionError("what is drawn has a ratio")
-    return ratio_point(result.cell.workers, speedup, f"N = {result.cell.workers}: {ratio_text(speedup)}")
+            found.setdefault(result.cell.runner, {})[result.cell.workers] = result.speedup
+    drawn = [ChartLine(model=model, name=model, points=tuple(
+        ratio_point(count, seen, f"N = {count}: {ratio_text(seen)}") for count, seen in sorted(by_count.items())))
+        for model, by_count in found.items() if len(by_count) >= LEAST_COUNTS]
+    counts = sorted({1, *(count for by_count in found.values() for count in by_count)})
+    words = [(float(count), str(count)) for count in counts]
+    return lines(build, drawn, words, ideal=table.phase is Phase.STEADY) | {"build": build} if drawn else None
