@@ -421,7 +421,7 @@ class Oracle:
         for where in self.locations[owner].values():
             for store in where.acts if covers(indexes, where.key) else ():
                 if store.kind == WRITE and not store.presence and not thread.now.past(store):
-                    self.conflict("order", where, store.side(), access.side())
+                    self.conflict("order", where, store.side(), access.side(), must=store is where.store)
         self.wholes[owner].append((access, indexes))
 
     def _against_wholes(self, thread, where, access):

@@ -45,6 +45,9 @@ PLANS = {
     "a read of all items, after a store that was repeated in one epoch": (
         [[0, "slice", 1], [1, "store", 0], [2, "store", 0], [1, "store", 0], [1, "each", 0]],
         ["order: list item 0"]),
+    # A removal is the last store, so that the one before it is not compared with the values.
+    "a read of all values, after a store and a removal": (
+        [[0, "insert", 0], [0, "del", 0], [2, "values", 1]], ["order: table structure None"]),
     # What thread 1 inserted is gone when thread 2 gets what thread 0 has inserted since.
     "a deletion that is repeated in one epoch, after another thread's insertion": (
         [[0, "del", 0], [1, "plain", 1], [1, "setdefault", 0], [0, "del", 0], [0, "set", 0], [2, "get", 0],
