@@ -1,4 +1,4 @@
-"""The C extension that reads object headers; see `headers.c`."""
+"""The C extension that reads object headers, in headers.c beside this file."""
 
 from __future__ import annotations
 
