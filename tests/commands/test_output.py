@@ -56,8 +56,8 @@ def test_help_says_the_same_everywhere(command, capsys):
     with pytest.raises(SystemExit):
         parse(*command, "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "--markdown [FILE] Write the " in said
-    assert "to FILE, which ends in .json (default: to standard output, in place of the text)" in said
+    assert "--markdown [FILE] Also write the " in said
+    assert "to FILE, which ends in .json; without FILE, write it to standard output in place of the text." in said
 
 
 def test_word_of_the_command_is_no_file():

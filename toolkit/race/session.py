@@ -13,7 +13,16 @@ from gilscope.toolkit.own_files import split_installed
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.program.spec import CHECKED, FORKED, SPAWNED, THREADS, UNCHECKED
+from gilscope.toolkit.race.program.spec import (
+    CHECKED,
+    FORKED,
+    INCLUDED,
+    INSTALLED,
+    SPAWNED,
+    STARTED,
+    THREADS,
+    UNCHECKED,
+)
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
@@ -55,6 +64,7 @@ class RaceSession:
         self.options = dict(options or {})
         self.unrewritten: dict[str, str] = {}   # path -> why the module is not rewritten
         self.checked: set[str] = set()          # paths of rewritten modules
+        self._matched: set[str] = set()         # globs of `include`
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -76,7 +86,7 @@ class RaceSession:
 
     def _start(self) -> None:
         self.core = load_core()
-        self._is_project = hook.project_filter(str(self.options.get("root", "")), self.include)
+        self._is_project = hook.project_filter(str(self.options.get("root", "")), self.include, self._matched)
         self._undo.append(sync.install(self.core, is_checked=self._is_project))
         self._undo.append(hook.install(self.core, self._is_project, self._note_loaded))
         pytest = ImportPatcher({"_pytest.assertion.rewrite": self._rewrite_tests})
@@ -104,18 +114,29 @@ class RaceSession:
     def finish(self) -> None:
         """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
-        self._append(THREADS, str(sync.threads_seen()) if SPAWNERS.isdisjoint(sys.modules) else SPAWNED)
+        self._append(THREADS, str(sync.threads_seen()))
+        if not SPAWNERS.isdisjoint(sys.modules):
+            self._append(THREADS, SPAWNED)
+        if sync.started_process():
+            self._append(THREADS, STARTED)
+        for pattern in self._matched.copy():
+            self._append(INCLUDED, pattern)
         if self.handler.any_record or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
-        for path in self._unchecked_packages():
+        unchecked, installed = self._unchecked_packages()
+        for path in unchecked:
             self._append(UNCHECKED, path)
+        for name in installed:
+            self._append(INSTALLED, name)
 
-    def _unchecked_packages(self) -> list[str]:
-        """Return a file of each top-level package of the project that was imported and has no checked file.
+    def _unchecked_packages(self) -> tuple[list[str], list[str]]:
+        """Return a file of each top-level package of the project without a checked file, and the names of others'.
 
+        Only what was imported counts; of others', only what has Python files.
         The program may have put anything into sys.modules: only namespaces of real modules are read.
         """
         files: dict[str, str] = {}
+        installed: dict[str, None] = {}
         checked = set()
         root = os.path.join(str(self.options.get("root", "")), "")
         for name, module in list(sys.modules.items()):
@@ -125,9 +146,12 @@ class RaceSession:
                 continue
             if file in self.checked or file in self.unrewritten:
                 checked.add(top)
-            elif (file.startswith(root) or split_installed(file)[0]) and self._is_project(name, file):
-                files.setdefault(top, file)
-        return [file for top, file in files.items() if top not in checked]
+            elif split_installed(file)[0] or file.startswith(root):
+                if self._is_project(name, file):
+                    files.setdefault(top, file)
+                elif file.endswith(".py"):
+                    installed[top] = None
+        return [file for top, file in files.items() if top not in checked], [*(installed.keys() - checked)]
 
     def note_fork(self) -> None:
         """Note that there is a process whose end may not be noted."""

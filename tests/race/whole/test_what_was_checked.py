@@ -169,7 +169,7 @@ def test_run_without_the_projects_code_is_no_success(project):
     other.write_text("print('on')\n")
     done = race(project, sys.executable, program=("-m", "lamp"))
     assert (done.stdout, done.returncode) == ("on\n", 3)
-    assert "nothing of Corner.Shop was checked: none of its code ran in this process" in done.stderr
+    assert f"nothing of Corner.Shop was checked: none of its code ran under {sys.executable}" in done.stderr
     other.write_text("raise SystemExit(7)\n")
     assert race(project, sys.executable, program=("-m", "lamp")).returncode == 7
     done = race(project, sys.executable, "--include", "lamp", program=("-m", "lamp"))
@@ -183,28 +183,90 @@ def test_script_is_code_of_the_user_even_among_the_tests(project):
         "gilscope race: checked 1 file of Corner.Shop; no race in what this run did, in which only one thread ran\n", 0)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-def test_child_processes_that_run_unchecked_are_named(method, tmp_path):
-    (tmp_path / "prog.py").write_text(textwrap.dedent(f"""
-        import multiprocessing
-        def child():
-            pass
-        if __name__ == "__main__":
-            process = multiprocessing.get_context("{method}").Process(target=child)
-            process.start()
-            process.join()
-        """))
+MULTIPROCESSING = """
+    import multiprocessing
+    def child():
+        pass
+    if __name__ == "__main__":
+        process = multiprocessing.get_context("{}").Process(target=child)
+        process.start()
+        process.join()
+    """
+POSIX_SPAWN = 'import os; os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)'
+
+
+@pytest.mark.parametrize(("program", "said"), [
+    (MULTIPROCESSING.format("spawn"), ", not child processes (spawn, forkserver)"),
+    (MULTIPROCESSING.format("forkserver"), ", not child processes (spawn, forkserver)"),
+    (MULTIPROCESSING.format("fork"), ""),
+    ("import subprocess; subprocess.run(['true'])", ", not child processes (subprocess)"),
+    (POSIX_SPAWN, ", not child processes (subprocess)"),
+    ("import os; os.system('true')", ", not child processes (subprocess)"),
+    ("import platform; platform.processor()", None),    # which runs uname
+], ids=["spawn", "forkserver", "fork", "subprocess", "posix_spawn", "system", "none"])
+def test_child_processes_that_run_unchecked_are_named(program, said, tmp_path):
+    (tmp_path / "prog.py").write_text(textwrap.dedent(program))
     done = subprocess.run([sys.executable, "-P", "-m", "gilscope", "race", "prog.py"], cwd=tmp_path, text=True,
                           capture_output=True, check=False, timeout=PATIENCE, env=environment())
-    assert ("checked prog.py, not child processes (spawn, forkserver); no race" in done.stderr) == (method != "fork")
-    assert "only one thread ran" not in done.stderr, "a child may have had more"
+    alone = ", in which only one thread ran" if said is None else ""     # a child may have had more
+    assert done.stderr == f"gilscope race: checked prog.py{said or ''}; no race in what this run did{alone}\n"
+
+
+THREADED = """
+import queue, threading
+{}
+def work():
+    from lamp import light
+    light()
+threads = [threading.Thread(target=work) for _ in range({})]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+NOT_LAMP = ", not lamp ({} 'lamp*')"
+END = "; no race in what this run did\n"
+
+
+@pytest.mark.parametrize(("imports", "threads", "options", "said"), [
+    ("", 2, (), f"1 file of Corner.Shop{NOT_LAMP.format('--include')}{END}"),      # bulb is lamp's own affair
+    ("if False: from .bulb import x", 2, (), f"1 file of Corner.Shop{NOT_LAMP.format('--include')}{END}"),
+    ("import bulb", 0, (), f"1 file of Corner.Shop{END.rstrip()}, in which only one thread ran\n"),
+    ("", 2, ("--include", "lamp*"), f"1 file of Corner.Shop and 1 other file, not bulb (--include 'bulb*'){END}"),
+    ("", 2, ("--include", "dim*", "--include", "queue"),
+     f"1 file of Corner.Shop and 1 other file{NOT_LAMP.format('--include')}, no file of 'dim*'{END}"),
+])
+def test_installed_packages_that_threads_use_are_named(imports, threads, options, said, project):
+    site = project.parent / "site-packages"
+    (site / "lamp.py").write_text("import bulb\ndef light(): bulb.glow()\n")
+    (site / "bulb.py").write_text("def glow(): pass\n")
+    (project / "run.py").write_text(THREADED.format(imports, threads))
+    done = race(project, sys.executable, *options)
+    assert (done.returncode, done.stderr) == (0, f"gilscope race: checked {said}")
+
+
+def test_pattern_that_matches_nothing_is_named_when_nothing_was_checked(project):
+    (project.parent / "site-packages" / "lamp.py").write_text("")
+    done = race(project, sys.executable, "--include", "dim*", program=("-m", "lamp"))
+    assert (done.returncode, done.stderr.endswith("; no file of 'dim*'\n")) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_lack_of_an_active_environment_is_the_likely_reason(active, tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
+    variables = {name: value for name, value in environment().items() if name != "VIRTUAL_ENV"}
+    done = subprocess.run([sys.executable, "-m", "gilscope", "race", "-m", "this"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False, timeout=PATIENCE,
+                          env={**variables, **({"VIRTUAL_ENV": sys.prefix} if active else {})})
+    assert done.returncode == 3
+    reason = f"none of its code ran under {sys.executable}{'' if active else '; no environment is active'}"
+    assert done.stderr == f"gilscope race: nothing of shop was checked: {reason}\n"
 
 
 def test_folder_without_a_project_has_no_installed_code(project):
     install(project, RACY)
     (project / "pyproject.toml").unlink()
     done = race(project, sys.executable)
-    assert (done.stderr, done.returncode) == ("gilscope race: checked run.py; no race in what this run did\n", 0)
+    said = "gilscope race: checked run.py, not acme (--include 'acme*'); no race in what this run did\n"
+    assert (done.stderr, done.returncode) == (said, 0)
 
 
 def test_json_names_the_checked_files_in_place_of_the_line(project):

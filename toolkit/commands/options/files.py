@@ -98,11 +98,12 @@ def form_help(what: str, title: str, suffix: str, *, stream: str = "standard out
     Args:
         what: What is written, such as "the report".
         title: The form, such as "JSON".
-        suffix: The end of the FILE's name.
+        suffix: The end of the FILE's name; "" for any.
         stream: Where the form goes without FILE.
         text: What it replaces there.
     """
-    return (f"Write {what} as {title} to FILE, which ends in {suffix} (default: to {stream}, in place of the {text}).")
+    ends = f", which ends in {suffix}" if suffix else ""
+    return f"Also write {what} as {title} to FILE{ends}; without FILE, write it to {stream} in place of the {text}."
 
 
 def add_json(parser: Any, what: str) -> None:

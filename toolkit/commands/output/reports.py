@@ -58,7 +58,7 @@ def add_program_output(parser: Any) -> None:
         parser.add_argument(
             each.option, action=ProgramFileOption, suffix=each.suffix,
             others=[name for name in names if name != each.name],
-            help=f"{form_help('the report', each.title, each.suffix, stream='standard error')} {each.purpose}")
+            help=f"{form_help('the report', each.title, '', stream='standard error')} {each.purpose}")
 
 
 def requested(args: argparse.Namespace) -> Iterator[tuple[DocumentFormat, str]]:

@@ -7,6 +7,7 @@ options, the search for builds only with --build, the report only when there is 
 from __future__ import annotations
 
 import os
+import sys
 
 from gilscope.toolkit import own_files
 from gilscope.toolkit.commands.stopping import SIGNALLED
@@ -42,8 +43,8 @@ accesses that a lock happened to order this time, are not reported. Works on CPy
 GIL.
 
 SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is a console command of an
-installed package, such as pytest. The program does what it does without the checker, only slower; the report follows on
-standard error."""
+installed package, such as pytest; `pytest --race` tells the races of each test. The program runs slower, and its races
+do harm more often than without the checker. The report follows on standard error."""
 EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
@@ -88,7 +89,7 @@ def add_options(parser: Any) -> None:
     add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
         help="Pass ARGS to the interpreter, quoted as one argument: --python-args='-O -W error' (default: none).")
     add("--include", metavar="GLOB", action="append", default=[],
-        help="Also check files or modules that match GLOB, in the standard library or in installed packages, "
+        help="Also check modules whose names match GLOB, in the standard library or in installed packages, "
         "e.g. 'cachetools*' (default: the project's own code). Repeatable. Use it to find races in a dependency.")
     add("--notes", action="store_true", help="Also show unordered accesses that are harmless: polled flags, correct "
         "double-checked locking, memos that always store the same value. Use it for a review.")
@@ -268,7 +269,11 @@ def _checked_files(args: RaceOptions, first: start.FirstRun) -> CheckedFiles:
     root = spec.options["root"]
     is_command = own_files.is_command(script) or (
         args.program[0] == "--" and folder in os.get_exec_path() and not script.startswith(os.path.join(root, "")))
-    return CheckedFiles(first.spool, root, script, is_command=is_command)
+    python = spec.python[0]
+    # gilscope's own Python may not be the project's.
+    is_default = python == sys.executable and not args.build and not os.environ.get("VIRTUAL_ENV")
+    return CheckedFiles(first.spool, root, script, is_command=is_command, include=spec.include,
+                        ran=f"under {python}{'; no environment is active' if is_default else ''}")
 
 
 def _python(args: RaceOptions, target: ProgramTarget) -> list[str]:

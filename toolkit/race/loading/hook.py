@@ -56,14 +56,15 @@ _FROZEN = "<frozen importlib._bootstrap_external>"   # tracebacks omit frames of
 _OURS = os.path.abspath(__file__).rpartition("race")[0]   # toolkit
 
 
-def project_filter(root: str = "", include: Sequence[str] = ()) -> IsProject:
+def project_filter(root: str = "", include: Sequence[str] = (), matched: set[str] | None = None) -> IsProject:
     """Return the predicate for project code: not of the standard library, other installed packages or gilscope itself.
 
     Args:
         root: The folder whose project is project code in site-packages, too; "" for none.
         include: Globs of names of modules that are project code wherever they are.
+        matched: The globs that matched are added to it.
     """
-    included = _matcher(include)
+    included = _matcher(include, set() if matched is None else matched)
     library, ours = _folder(os.path.dirname(os.__file__)), _folder(_OURS)
     installed = InstalledProject(root) if root else None
 
@@ -239,11 +240,17 @@ def _builtins() -> list[dict[str, Any]]:
     return [now] if at_exit is None else [now, at_exit]
 
 
-def _matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+def _matcher(patterns: Sequence[str], matched: set[str]) -> Callable[[str], bool]:
     if not patterns:
         return lambda _name: False
     from fnmatch import fnmatchcase
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    def matches(name: str) -> bool:
+        found = [pattern for pattern in patterns if fnmatchcase(name, pattern)]
+        matched.update(found)
+        return bool(found)
+
+    return matches
 
 
 def _folder(path: str) -> str:

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 FILE = "spec"           # in the spool folder
 REFUSED = "refused"     # written by a child that did not begin the program and has printed the reason
 CHECKED = "checked"     # the paths of the checked files, one per line, written as they are loaded
-THREADS = "threads"     # the number of threads of each process, written at its end, or one of these words:
+THREADS = "threads"     # the number of threads of each process, written at its end, and these words:
 FORKED = "forked"       # it is a child, whose end may not be noted
-SPAWNED = "spawned"     # it started children that are not checked
+SPAWNED = "spawn, forkserver"   # it started children by these, which are not checked
+STARTED = "subprocess"  # the same
+INCLUDED = "included"   # the patterns of --include that a module matched, written at the end
+INSTALLED = "installed"   # packages that were imported but are not checked, written at the end
 UNCHECKED = "unchecked"   # packages of the project without any checked file, one path per line, written at the end
 MISSING = "missing"     # the module of -m, written by a child whose Python does not have it
 BEGUN = "begun"         # written when the program's own code is about to run
@@ -35,7 +38,7 @@ class CheckedRunSpec:
         name: The script's path as the user wrote it, or the module's name.
         args: The program's arguments.
         python: The interpreter and its flags.
-        include: Patterns of paths and modules to check besides the project's.
+        include: Patterns of the names of modules to check besides the project's.
         options: The options of the conflict handler.
         pauses: The number of the try and the plans of a confirming run; [] in a checking run.
         lifeline: A file descriptor that closes when gilscope ends, or -1.

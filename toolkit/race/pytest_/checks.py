@@ -75,7 +75,7 @@ class RaceReporter:
 
     def checked(self) -> CheckedFiles:
         """Return the files that were checked so far."""
-        return CheckedFiles(self.spool, self.root)
+        return CheckedFiles(self.spool, self.root, include=self.include, option="--race-include")
 
     def report(self) -> RaceReport:
         """Return the races of all processes."""

@@ -43,8 +43,8 @@ class RaceFormat:
 
 
 RACE_FORMATS = (
-    RaceFormat("json", IN_PLACE, "Write the report as JSON to FILE, which ends in .json (default: to standard error, "
-               "in place of the text). Use it in scripts.", module=_HERE + "json_"),
+    RaceFormat("json", IN_PLACE, "Also write the report as JSON to FILE; without FILE, write it to standard error in "
+               "place of the text. Use it in scripts.", module=_HERE + "json_"),
     RaceFormat("sarif", FILE, "Also write the report as SARIF to FILE. Use it for code scanning services.",
                module=_HERE + "sarif"),
 )

@@ -101,7 +101,7 @@ def _settings(path: Path, table: Any) -> RaceSettings:
             raise BadFileError(f"{path}: {TABLE}.{key} must be a {KEYS[key].__name__}, not {value!r}")
     include = table.get("include", [])
     if bad := [each for each in include if not isinstance(each, str)]:
-        raise BadFileError(f"{path}: {TABLE}.include must hold names or paths, not {bad[0]!r}")
+        raise BadFileError(f"{path}: {TABLE}.include must hold names, not {bad[0]!r}")
     entries = tuple(_suppression(path, number, entry) for number, entry in enumerate(table.get("suppress", []), 1))
     return RaceSettings(suppressions=entries, include=tuple(include), notes=table.get("notes", False))
 

@@ -73,6 +73,11 @@ def threads_seen() -> int:
     return 1 if _installed is None else _installed.seen
 
 
+def started_process() -> bool:
+    """Return True if this process has started another program, as subprocess does."""
+    return _live is not None and _live.started_process
+
+
 def patches(layer: SyncLayer, threads: ThreadTracker) -> dict[str, Callable[[Any], None]]:
     """Return the patch of each module; the code of a patch is imported with the module."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from gilscope.toolkit.race.sync.layer import ObjectStates
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.core import Core
     from gilscope.toolkit.race.sync.layer import SyncLayer
 
+BESIDE_CALLER = frozenset({__name__, "subprocess"})     # modules between a process's start and who asked for it
+TOOL_USERS = frozenset({"platform", "ctypes.util", "uuid"})   # modules that start uname, ldconfig and the like
 _fstat = os.fstat     # a checked program's tests may replace it later
 
 
@@ -42,6 +45,8 @@ class DescriptorPatches:
             self._layer.wrap(module, name, self.before_write, muted=False)
         for name in ("read", "readv"):
             self._layer.wrap(module, name, None, self.after_read, muted=False)
+        for name in ("posix_spawn", "posix_spawnp", "system"):
+            self._layer.wrap(module, name, self.note_process, muted=False)
 
     def patch_socket(self, module: Any) -> None:
         """Patch the methods of all sockets."""
@@ -67,7 +72,16 @@ class DescriptorPatches:
 
     def before_start(self, child: Any, *_arguments: Any, **_named: Any) -> None:
         """Release this thread's clock to whoever waits for the child."""
+        self.note_process()
         self._core.release(child)
+
+    def note_process(self, *_arguments: Any, **_named: Any) -> None:
+        """Note that there is a process that is not checked."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") in BESIDE_CALLER:
+            frame = frame.f_back
+        if frame.f_globals.get("__name__") not in TOOL_USERS:
+            self._layer.started_process = True
 
     def after_wait(self, _state: object, ended: object, child: Any, *_arguments: Any, **_named: Any) -> None:
         """Add the edge from the start of a child that has ended."""

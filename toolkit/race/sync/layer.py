@@ -28,6 +28,7 @@ class SyncLayer:
         core: The core that receives the happens-before edges.
         is_checked: Returns True for name and path of a module whose own accesses are checked.
         overlap: Seconds that a new thread pauses before its target, and a worker before its first tasks; 0: none.
+        started_process: True once this process has started another program.
         in_executor: Event loops inside of `run_in_executor`, by the ident of the thread.
     """
 
@@ -35,6 +36,7 @@ class SyncLayer:
         self.core = core
         self.overlap = overlap
         self.is_checked = is_checked
+        self.started_process = False
         self.in_executor: dict[int, Any] = {}
         self._undos: list[Callable[[], None]] = []
         self._pauses: dict[int, int] = {}      # thread ident -> pauses it made
