@@ -162,8 +162,12 @@ def library_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
         from gilscope.toolkit.race.sync.cached_properties import CachedPropertyPatches
         CachedPropertyPatches(layer).patch(module)
 
-    return {"logging": logging, "functools": functools, "_strptime": untrack_lock, "tempfile": untrack_lock,
-            "multiprocessing.synchronize": synchronize, "multiprocessing.queues": queues}
+    def weakref(module: Any) -> None:
+        from gilscope.toolkit.race.sync.weak_registries import WeakRegistryPatches
+        WeakRegistryPatches(layer).patch(module)
+
+    return {"logging": logging, "functools": functools, "weakref": weakref, "_strptime": untrack_lock,
+            "tempfile": untrack_lock, "multiprocessing.synchronize": synchronize, "multiprocessing.queues": queues}
 
 
 # -- fork ----------------------------------------------------------------------------------------------------------

@@ -207,6 +207,33 @@ def case_clock_of_a_lock_for_those_who_do_not_take_it(w):
     w.clean()
 
 
+def case_death_of_a_lock_comes_after_all_who_held_it(w):
+    write, thing, held, kept = w.site("write", "n", op="attr_write"), Thing(), [], []
+
+    def owner():
+        held.append(threading.Lock())
+        yield
+        held.clear()
+        w.attr_write(thing, write).n = 1
+        yield
+
+    def locked():
+        with held[0]:
+            w.attr_write(thing, write).n = 1
+        yield
+
+    def locked_and_kept():
+        with held[0]:
+            w.attr_write(thing, write).n = 1
+        kept.append(held[0])
+        yield
+
+    w.run(owner, locked, order="aba")
+    w.clean()
+    w.run(owner, locked_and_kept, order="aba")
+    assert w.pairs() == {("order", "write WRITE", "write WRITE")}
+
+
 def case_many_locks_that_another_thread_released_leave_room_for_the_next(w):
     locks, guard = [threading.Lock() for _ in range(64)], threading.Lock()
 

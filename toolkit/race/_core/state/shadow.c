@@ -413,6 +413,7 @@ cells_drop(Cell *cells, uint32_t n)
 }
 
 static void sync_free(Sync *sync);
+static void sync_acquire(Thread *thread, Sync *sync, bool hard);
 
 /* What a record had, to be dropped when nothing is locked: that may drop references.  */
 typedef struct {
@@ -487,6 +488,9 @@ record_forget(const void *object)
     }
     Contents contents = record_unlink(shard, link);
     spin_unlock(&shard->spin);
+    if (contents.sync != NULL && contents.sync->uid != 0 && self_thread != NULL) {
+        sync_acquire(self_thread, contents.sync, true);     /* a lock dies after all who held it */
+    }
     contents_drop(contents);
 }
 
