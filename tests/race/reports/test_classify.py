@@ -742,6 +742,29 @@ def test_an_act_that_copes_with_an_outdated_check(program, fragment, text, op, k
     assert found[:2] == ("check-then-act", severity)
 
 
+OLDEST = """
+def pop():
+    while True:
+        try:
+            key = next(iter(jobs))
+            del jobs[key]   # caught
+        except (KeyError, RuntimeError):
+            continue
+
+def drop(key):
+    del jobs[key]   # not caught
+"""
+
+
+@pytest.mark.parametrize(("other", "severity"), [("# caught", "note"), ("# not caught", "race")])
+def test_deletions_that_cope_with_an_item_that_is_gone(program, other, severity):
+    made = program(OLDEST)
+    made.site("one", "# caught", "jobs[key]", "item_delete", "", F.DELETE)
+    made.site("other", other, "jobs[key]", "item_delete", "", F.DELETE)
+    found = verdict(made, ("one", K.WRITE), ("other", K.WRITE), owner={"a": 1}, part="item", key="a")
+    assert found[:2] == ("unsynchronised read/write", severity)
+
+
 SEEN = """
 def mark(url):
     if url not in seen:

@@ -329,13 +329,12 @@ def _reads_checked(conflict: ConflictContext) -> bool:
 
 
 def is_tolerant(conflict: ConflictContext) -> bool:
-    """Return True if every act is a guarded removal that fails softly, or a use whose failure is caught."""
+    """Return True if every act is a removal that fails softly, or a use whose failure is caught."""
     pair = conflict.read_and_other()
     if conflict.record.sort == "order" and pair is not None and pair[1].kind in REMOVALS:
         return not tests_and_uses(pair[0].number, pair[1], conflict.sites, conflict.sources)
     acts = _acts(conflict) if conflict.record.sort == "span" else [conflict.first, conflict.second]
-    return bool(acts) and all(_removes(side) and side.site.flags & Flag.GUARD for side in acts) and all(
-        conflict.sources.tolerant(side.site) for side in acts)
+    return bool(acts) and all(_removes(side) and conflict.sources.tolerant(side.site) for side in acts)
 
 
 def is_idempotent(conflict: ConflictContext) -> bool:
