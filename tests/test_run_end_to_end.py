@@ -170,7 +170,7 @@ def test_run_beside_busy_programs_stops_names_them_and_can_go_on(folder):
     assert name in before
     assert name in after
     assert "gilscope run --resume busy --wait-quiet" in err
-    assert err.endswith("other programs used the cores of every cell that needs several: the run was stopped\n")
+    assert err.endswith("other programs used the cores that the cells needed: the run was stopped\n")
     run = folder.run("busy")
     assert (run.stopped, run.rounds_done) == ("starved", 2)
     assert "starved" in folder.call("report", "busy")[1]

@@ -34,12 +34,12 @@ def test_too_few_rounds_are_said_to_tell_nothing(monkeypatch, rounds, told):
 def test_busy_machine_is_told_before_the_first_value(monkeypatch):
     (said,) = warnings(monkeypatch, others=1.2, programs="make (process 9: 1.2 cores)")
     assert "as other programs use 1.2 of 2 cores now: make (process 9: 1.2 cores). End them" in said
-    (said,) = warnings(monkeypatch, others=1.2)   # of another container
+    (said,) = warnings(monkeypatch, others=1.2, workers=1)   # of another container
     assert "as other programs use 1.2 of 2 cores now. End them" in said
 
 
 @pytest.mark.parametrize("seen", [
-    {"others": 0.1}, {"others": None}, {"others": 1.2, "workers": 1}, {"others": 1.2, "cores": 4},
+    {"others": 0.1}, {"others": None}, {"others": 1.0, "workers": 1}, {"others": 1.2, "cores": 4},
 ])
 def test_machine_with_room_is_not_worth_a_word(monkeypatch, seen):
     assert warnings(monkeypatch, **seen) == []

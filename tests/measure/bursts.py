@@ -102,9 +102,10 @@ class SimulatedProcess:
     def answer(self):
         self._thread.join()
         others = sum(burst for _, burst in self.values) / sum(wall for wall, _ in self.values) * BURST_CORES
-        starved = self.rule != "none" and self.bearable is not None and others > self.bearable
+        starved = self.rule != "none" and others > self.bearable
         return ProcessAnswer(kind="measured", reason="", output="", fields={
             "wall": [wall for wall, _ in self.values], "starved": starved, "evidence": {"others_cores": others},
+            "wanted": self.cell.workers,
             "bearable": self.bearable if self.rule == "together" else None})
 
     def _run(self):
@@ -123,7 +124,7 @@ class SimulatedProcess:
 
     def _take(self):
         first = self._once()
-        if self.rule != "alone" or self.bearable is None:
+        if self.rule != "alone" or self.cell.workers == 1:
             return first
         attempts = [first]
         while self._certain(attempts[-1]) > self.bearable and len(attempts) < 3:
@@ -131,8 +132,9 @@ class SimulatedProcess:
         return min(attempts, key=self._certain)
 
     def _once(self):
-        slower = self.work.serial_slower if self.bearable is None else self.work.parallel_slower
-        seconds = self.work.serial / (1 if self.bearable is None else self.work.speedup)
+        alone = self.cell.workers == 1
+        slower = self.work.serial_slower if alone else self.work.parallel_slower
+        seconds = self.work.serial / (1 if alone else self.work.speedup)
         noise = self.machine.draw.lognormvariate(0, self.work.noise)
         return self.machine.work(seconds * noise, slower)
 

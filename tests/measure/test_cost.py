@@ -1,12 +1,13 @@
 """CPU time and memory of a cell are those of all its processes, and of nobody else."""
 
+import dataclasses
+import faulthandler
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from gilscope.toolkit.measure.child import other_load as noise
 from gilscope.toolkit.measure.child import trial
 from gilscope.toolkit.measure.child.other_load import (
     LoadWindow,
+    WindowLoad,
     core_demand,
     is_starved,
     others_now,
@@ -28,6 +30,7 @@ from gilscope.toolkit.measure.settings import CoreDemands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
 from tests.measure.children import THREADS, busy_cores, make_spec, measure, target
+from tests.measure.usercode.waiting import compute
 from tests.patience import wait_until
 
 HOARD = 60 * 2**20   # bytes that each worker holds
@@ -113,9 +116,28 @@ def test_others_have_what_is_busy_and_not_ours(monkeypatch):
     monkeypatch.setattr(noise, "_cpu_ticks", lambda: next(busy))
     monkeypatch.setattr(noise.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(noise.os, "sysconf", lambda _name: 100)
-    found = LoadWindow([1]).close()
+    load = LoadWindow([1]).span()
+    found = load.evidence(None)
     # 2.5 s of busy ticks in 2 s, of which 1.5 s were ours; 30 of 400 ticks were stolen.
-    assert (found["own_cores"], found["others_cores"], found["steal"]) == (0.75, 0.5, 0.075)
+    assert (load.own / load.elapsed, found["others_cores"], found["steal"]) == (0.75, 0.5, 0.075)
+
+
+def test_others_never_have_more_than_the_cores_that_ours_left(monkeypatch):
+    clock, busy, own = iter([10.0, 11.0]), iter([(0, 0, 0), (204, 0, 204)]), iter([0.0, 0.9])
+    monkeypatch.setattr(noise, "allowed_cpus", lambda: 2)
+    monkeypatch.setattr(noise, "cpu_seconds", lambda _pids: next(own))
+    monkeypatch.setattr(noise, "_cpu_ticks", lambda: next(busy))   # 10 ms each: 2 cores in 1 s have 200 of them
+    monkeypatch.setattr(noise.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(noise.os, "sysconf", lambda _name: 100)
+    assert LoadWindow([1]).span().others_cores == pytest.approx(1.1)
+
+
+def test_window_too_short_to_know_is_judged_by_what_others_used_at_least():
+    short = WindowLoad(elapsed=0.09, own=0.02, ours=0.0, busy=0.18, stolen=0.0, total=0.18, waited=None)
+    assert short.others_cores is None
+    assert 0 < short.likely_others_cores == short.least_others_cores < 1.8
+    long = dataclasses.replace(short, elapsed=0.18, busy=0.36)
+    assert long.likely_others_cores == long.others_cores
 
 
 @pytest.fixture
@@ -153,11 +175,12 @@ def test_busy_process_beside_counts_as_others_unless_it_is_ours(spinner, ours):
     inside = looked(pids)
     use_cpu(spinner.pid, 0.5)
     still_inside = looked(pids)
-    others = window.close()["others_cores"]
+    others = window.span().others_cores
     after = looked(pids)
     (longest, all_busy, most), (shortest, surely_busy, least) = (
         tuple(late - early for early, late in zip(*pair, strict=True))
         for pair in ((before, after), (inside, still_inside)))
+    surely_busy = min(surely_busy, shortest * len(os.sched_getaffinity(0)))   # ticks may round up
     assert max(0.0, surely_busy - most) / longest <= others + 1e-6
     assert others <= max(0.0, all_busy - least) / shortest + 1e-6
     if ours:
@@ -165,7 +188,7 @@ def test_busy_process_beside_counts_as_others_unless_it_is_ours(spinner, ours):
 
 
 def test_window_tells_all_that_the_system_tells():
-    found = LoadWindow([os.getpid()]).close()
+    found = LoadWindow([os.getpid()]).span().evidence(noise.load_average())
     assert set(found) >= {"others_cores", "steal", "pressure", "load"}
     assert found["steal"] is None or 0 <= found["steal"] <= 1
     assert found["pressure"] is None or 0 <= found["pressure"] <= 1
@@ -201,7 +224,11 @@ def test_descendants_are_found_at_every_depth():
 
 
 @pytest.mark.parametrize(("wanted", "others", "cores", "starved"), [
-    (1, 2.0, 2, False),      # never: but its passes are judged by what arms with more workers can bear
+    (1, 1.1, 2, False),      # one worker: somebody has the other core
+    (1, 1.2, 2, True),
+    (1, 0.2, 1, True),
+    (0.1, 2.0, 2, False),    # it waits nearly all of the time
+    (0.5, 1.9, 2, True),
     (2, 0.0, 2, False),
     (2, 0.29, 2, False),     # 0.29 of two cores are missing: 14.5 %, less than 15 %
     (2, 0.31, 2, True),
@@ -237,6 +264,7 @@ def test_wanted_cores_are_those_the_work_can_use(kind, parallel, wanted):
     (1.0, True, 0.9, 4.0),      # that compute: one each, however few they got
     (0.5, True, 0.9, 2.0),
     (1.0, False, 1.0, 1.0),     # threads under the GIL that leave one of two cores idle: it holds it
+    (1.0, False, 0.1, 1.0),     # one of them computes, however little it got
     (1.0, False, 1.9, 4.0),     # both used: it drops it, and could use more
     (None, True, 0.2, 0.2),     # before anything is known: it left cores idle, so it was not short of them
     (None, True, 1.8, 4.0),
@@ -246,9 +274,11 @@ def test_wanted_cores_of_a_users_function_follow_what_its_baseline_keeps_busy(de
     assert found == pytest.approx(wanted)
 
 
-def test_one_worker_wants_what_its_baseline_has():
-    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=1.02) == 1
-    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=4.0) == 1
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("own", [0.1, 0.5])
+@pytest.mark.parametrize("demand", [0.01, 1.0, 4.0])   # its task may have threads of its own
+def test_one_worker_wants_what_its_baseline_keeps_busy(demand, own, parallel):
+    assert wanted_cores(None, 1, parallel=parallel, own=own, left=0.5, demand=demand) == demand
 
 
 def test_time_in_line_for_a_cpu_is_no_waiting_of_the_work():
@@ -260,9 +290,9 @@ def test_time_in_line_for_a_cpu_is_no_waiting_of_the_work():
 def test_demand_is_the_baselines_as_soon_as_that_was_measured_and_else_the_trials():
     maker = RunMaker(rounds=3)
     cell = Cell(workload="w", runner="threads", workers=4, build="3.14t", twin=True)
-    serial = replace(cell, runner="serial", workers=1, twin=False)
+    serial = dataclasses.replace(cell, runner="serial", workers=1, twin=False)
     maker.measure(serial, 1.0)
-    seen = [replace(each, demand=share) for each, share in zip(
+    seen = [dataclasses.replace(each, demand=share) for each, share in zip(
         maker.measurements[0].observations, (0.1, 0.9, 0.2), strict=True)]
     known = {serial: seen}
     assert CoreDemands(observations=lambda each: known.get(each, []), tried={"3.14t": 0.7}).of(cell) == 0.2
@@ -315,6 +345,36 @@ def test_queue_beside_a_trials_calls_is_not_taken_from_them(tmp_path, monkeypatc
     subject = SimpleNamespace(payloads=[None, None], check=lambda _results: None)
     seen = trial._calls(make_spec(tmp_path, target("waiting:compute")), subject, queue.compute)
     assert seen["demand"] == 1.0
+
+
+@pytest.fixture
+def shared_core():
+    """Give this process, and what it measures, one core, which others use."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        with busy_cores():
+            yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@pytest.mark.builds("gil", "free")
+@pytest.mark.parametrize(("function", "starved"), [("compute", True), ("sleep", False)])
+@pytest.mark.parametrize("runner", ["serial", "processes-fork"])
+def test_one_worker_that_waits_for_a_core_is_starved(runner, function, starved, shared_core, tmp_path, python):
+    demand = {"compute": 1.0, "sleep": 0.01}[function]
+    spec = make_spec(tmp_path, target(f"waiting:{function}", payload="0.15", tasks=2), runner=runner, demand=demand)
+    assert measure(spec, python).fields["starved"] is starved
+
+
+def test_core_that_gilscopes_own_thread_lacks_is_no_waiting_of_the_work(shared_core, tmp_path):
+    subject = SimpleNamespace(payloads=[0.001] * 50, check=lambda _results: None)
+    try:
+        seen = trial._calls(make_spec(tmp_path, target("waiting:compute")), subject, compute)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    assert seen["demand"] > 0.7
 
 
 def test_task_that_waits_is_not_starved_by_whoever_uses_the_cores(tmp_path):

@@ -82,7 +82,7 @@ def test_groups_are_what_is_compared():
 
 
 def result(cell, others, bearable=None, *, starved=False):
-    fields = {"starved": starved, "bearable": bearable, "evidence": {"others_cores": others}}
+    fields = {"starved": starved, "bearable": bearable, "wanted": cell.workers, "evidence": {"others_cores": others}}
     return ArmResult(cell=cell, start=None, answer=ProcessAnswer(kind="measured", reason="", fields=fields, output=""))
 
 
@@ -91,6 +91,14 @@ def test_pair_is_left_out_if_its_baseline_was_disturbed(baseline, starved):
     results = [result(SERIAL, baseline), result(PARALLEL[0], 0.0, 0.3)]
     found = with_baselines_starved(results, lambda cell: cell.runner == "serial")
     assert [each.answer.fields["starved"] for each in found] == [False, starved]
+
+
+@pytest.mark.parametrize("starved", [True, False])
+def test_pair_is_left_out_if_its_baseline_was_starved(starved):
+    one = Cell(workload="work", runner="threads", workers=1, build=SERIAL.build)
+    results = [result(SERIAL, 1.2, 1.15, starved=starved), result(one, 0.0, 1.15), result(PARALLEL[0], 0.0)]
+    found = with_baselines_starved(results, lambda cell: cell.runner == "serial")
+    assert [each.answer.fields["starved"] for each in found] == [starved] * 3
 
 
 def test_baseline_of_another_build_leaves_no_pair_out():
@@ -116,11 +124,15 @@ def test_retake_has_an_order_of_its_own():
     assert first != again == repeated
 
 
-@pytest.mark.parametrize(("starved", "clean"), [
-    ([None, True, True], False),
-    ([None, True, False], True),
-    ([None, None], True),      # one worker, or work that waits
+ONE, SEVERAL = False, True   # cores that a cell needs
+
+
+@pytest.mark.parametrize(("cells", "clean"), [
+    ([(ONE, False), (SEVERAL, True), (SEVERAL, True)], False),
+    ([(ONE, False), (SEVERAL, True), (SEVERAL, False)], True),
+    ([(ONE, True), (ONE, True)], False),
+    ([(ONE, True), (ONE, False)], True),
     ([], True),                # all failed: nothing is known
 ])
-def test_round_is_without_a_clean_cell_if_each_that_needs_several_cores_lacked_them(starved, clean):
-    assert has_clean_cell(starved) is clean
+def test_round_is_without_a_clean_cell_if_each_that_needs_several_cores_lacked_them(cells, clean):
+    assert has_clean_cell(cells) is clean

@@ -77,4 +77,4 @@ def test_what_runs_between_turns_is_not_counted(trial, monkeypatch):
     made.values(taking(made), 0.5)
     assert len(opened) == 2
     assert {ours for _, ours in opened} == {(1,)}
-    assert set(made.evidence) >= {"own_cores", "others_cores", "load"}
+    assert set(made.evidence) >= {"others_cores", "steal", "load"}

@@ -63,7 +63,7 @@ class Laboratory:
         write_values(spec)
         note, late = told.get("note"), told.get("late", False)
         fields = {"cpu": [0.1] * spec.values, "loops": spec.loops or 4, "evidence": {"others_cores": 0.0},
-                  "starved": False, "bearable": 0.3 if measured.workers > 1 else None,
+                  "starved": False, "bearable": 0.3 if measured.workers > 1 else 1.15, "wanted": measured.workers,
                   **{name: value for name, value in told.items() if name not in {"note", "late"}}}
         return ProcessAnswer(kind="measured", reason="", fields=fields, output="", note=note, ended_late=late)
 
@@ -411,11 +411,12 @@ def test_cells_that_are_not_compared_with_a_starved_one_are_not_taken_again(benc
     assert retakes(done) == dict.fromkeys(CELLS, 1) | dict.fromkeys(others, 0)
 
 
-def test_one_worker_alone_is_never_taken_again(bench, laboratory):
+@pytest.mark.parametrize(("others", "times"), [(1.0, 1), (1.9, 2)])
+def test_one_worker_is_taken_again_if_it_lacked_its_core(bench, laboratory, others, times):
     cells = [each for each in CELLS if each.workers == 1]
-    laboratory.answers |= {(each, None): busy(1.9, starved=False) for each in cells}
+    laboratory.answers |= {(each, None): busy(others) for each in cells}
     bench(rounds=1, cells=cells).go()
-    assert len(laboratory.taken) == len(cells)
+    assert len(laboratory.taken) == times * len(cells)
 
 
 def test_least_disturbed_attempt_is_kept_of_all_cells(bench, laboratory):

@@ -172,8 +172,8 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     made = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8)
     (remedy,) = made.lines()
     assert made.used() == "starved"
-    assert remedy == ("open answers: 1; 1 starved, as other programs used their cores: close those programs, "
-                      "or measure fewer workers")
+    assert remedy == ("open answers: 1; 1 starved, as other programs used their cores: end those programs, "
+                      "or measure with --wait-quiet")
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
@@ -286,6 +286,16 @@ def test_baseline_without_a_number_leaves_nothing_to_say():
     run = made.run(("3.14",))
     assert used(run) == {"w": ["unknown: serial has no number"]}
     assert in_short(run)[0] == "failed: serial of w on 3.14: round 1: crash: killed by SIGSEGV"
+
+
+def test_baseline_that_was_starved_is_the_reason_not_a_lack_of_rounds():
+    made = RunMaker(rounds=1)
+    made.measure(cell(), 1.0, starved=1)
+    made.measure(cell("threads", 2), 0.6, starved=1)
+    run = made.run(("3.14",))
+    assert used(run) == {"w": ["starved"]}
+    (last,) = in_short(run)
+    assert last.startswith("open answers: 1; 1 starved, as other programs used their cores")
 
 
 def test_baseline_alone():

@@ -1,7 +1,7 @@
 """Judge if other programs disturbed arms that are compared, by one rule for all of these arms.  Pure.
 
-Retaking the values of arms with several workers alone, because one worker "is never starved", is not fair: their
-baseline keeps its disturbed values, and every speed-up comes out too high.  So arms that share a pass, or a round, are
+Retaking the values of starved arms alone is not fair: their baseline, which needs one core and is starved later, keeps
+its disturbed values, and every speed-up comes out too high.  So arms that share a pass, or a round, are
 judged by the limit of the most sensitive of them, and all are measured again together.  Which attempt counts depends on
 the load during all arms, so no arm is more likely than another to have had a quiet moment.
 """
@@ -24,7 +24,7 @@ class ArmLoad:
     """The other load while one arm was measured."""
 
     others: float             # cores' worth of CPU time that other programs used
-    bearable: float | None    # more than this starves the arm; None: no load starves it (one worker)
+    bearable: float | None    # more than this starves the arm; None: no load starves it (it waits)
 
 
 QUIET = ArmLoad(others=0.0, bearable=None)
@@ -71,7 +71,7 @@ def disturbed_groups(loads: Mapping[Cell, ArmLoad]) -> list[list[Cell]]:
 
 
 def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[Cell], bool]) -> list[ArmResult]:
-    """Mark arms as starved, too, if others used the cores that they need while their baseline took its values.
+    """Mark arms as starved, too, if their baseline was, or if it took its values beside a load that starves them.
 
     Leaving out a pair only if its second side was disturbed would compare quiet arms with disturbed baselines.
 
@@ -79,22 +79,34 @@ def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[
         results: Of arms that took their values in turn.
         is_baseline: Returns True for the baseline of the build.
     """
-    others = {each.cell.build: load_of(each).others for each in results
-              if is_baseline(each.cell) and not each.cell.twin and each.answer.kind == "measured"}
-    return [_starved(each) if _exceeds(load_of(each), others.get(each.cell.build, 0.0)) else each for each in results]
+    measured = [each for each in results if each.answer.kind == "measured"]
+    baselines = {each.cell.build: each for each in measured if is_baseline(each.cell) and not each.cell.twin}
+    return [_starved(each) if each in measured and _starves(baselines.get(each.cell.build), each) else each
+            for each in results]
 
 
-def has_clean_cell(starved: Iterable[bool | None]) -> bool:
-    """Return True unless all cells of a round that need several cores lacked them.
+def needs_several(result: ArmResult) -> bool:
+    """Return True if a measured process could use several cores at once."""
+    wanted: float = result.answer.fields.get("wanted", 0.0)
+    return round(wanted) > 1
+
+
+def has_clean_cell(round_: Sequence[tuple[bool, bool]]) -> bool:
+    """Return True unless all cells of a round that need several cores lacked them; if none needs several, all cells.
 
     Args:
-        starved: Whether each cell was starved; None: no load starves it, so it does not tell.
+        round_: Whether each cell needs several cores, and whether it was starved.
     """
-    return {each for each in starved if each is not None} != {True}
+    starved = [each for several, each in round_ if several] or [each for _, each in round_]
+    return not starved or not all(starved)
 
 
-def _exceeds(arm: ArmLoad, others: float) -> bool:
-    return arm.bearable is not None and others > arm.bearable
+def _starves(baseline: ArmResult | None, arm: ArmResult) -> bool:
+    if baseline is None:
+        return False
+    bearable = load_of(arm).bearable
+    disturbed = needs_several(arm) and bearable is not None and load_of(baseline).others > bearable
+    return disturbed or bool(baseline.answer.fields["starved"])
 
 
 def _starved(result: ArmResult) -> ArmResult:

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.child.user_code import place_lines
-from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, has_clean_cell, loads_of
+from gilscope.toolkit.measure.disturbance import (
+    attempt_load,
+    disturbed_groups,
+    has_clean_cell,
+    loads_of,
+    needs_several,
+)
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS
@@ -131,7 +137,7 @@ class Scheduler:
         self._whole = 0   # complete rounds since then
         self._most_starved = most_starved
         self._clean: list[bool] = []   # whether each round of this scheduler had a clean cell
-        self._starved: dict[Cell, bool | None] = {}   # by cell of the round; None: no load starves it
+        self._starved: dict[Cell, tuple[bool, bool]] = {}   # of the round: whether it needs several cores; lacked them
         self._took: dict[Cell, list[float]] = {}   # seconds, of each round, without retakes
         self._retakes_took: list[float] = []       # seconds, of each round, per cell of the round
         self._retaken = 0                          # processes
@@ -169,7 +175,7 @@ class Scheduler:
                     complete = self._round(self._done)
                 # An incomplete first round is better than none; a later one is repeated when the run is resumed.
                 self._done += complete or self._done == self._first
-                self._clean.append(has_clean_cell(self._starved.values()))
+                self._clean.append(has_clean_cell([*self._starved.values()]))
                 if complete:
                     self._look()
                 self._save(self._done, "running")
@@ -402,7 +408,7 @@ class Scheduler:
             return
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._keep_loops(cell, observation.loops)
-        self._starved[cell] = None if answer.fields.get("bearable") is None else observation.starved
+        self._starved[cell] = needs_several(taken), observation.starved
 
     def _fail(self, cell: Cell, kind: FailureKind, answer: ProcessAnswer, index: int) -> None:
         """Store a failure, and report it unless one with the same cause has been reported."""

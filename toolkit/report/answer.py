@@ -197,7 +197,7 @@ def _use_text(table: WorkloadTable, advice: Advice, short: Mapping[str, str], mo
 
 def without_option(table: WorkloadTable, advice: Advice) -> str:
     """Return why nothing says what to use where no model is faster; "" if that is known: the baseline."""
-    if advice.missing is not None:
+    if advice.missing is not None and not advice.open:
         return f"unknown: {table.baseline} has no number"
     whys = dict.fromkeys(_WHY.get(each.why, each.why) for each in advice.open)
     if not advice.shown and not whys:

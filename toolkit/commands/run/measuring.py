@@ -191,7 +191,7 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
         if programs := busy_programs():
             print_stderr(f"these programs use the cores now: {programs}")
         print_stderr(_go_on_text(done, settings.rounds))   # the error may be a host's, which a fleet continues
-        raise StarvedError("other programs used the cores of every cell that needs several: the run was stopped")
+        raise StarvedError("other programs used the cores that the cells needed: the run was stopped")
     return done
 
 

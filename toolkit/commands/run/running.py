@@ -290,5 +290,5 @@ def _warnings(settings: Settings, workers: int) -> Iterator[str]:
     others = others_now()
     if others is not None and is_starved(workers, others, usable_cores(), allowed_cpus()):
         named = f": {programs}" if (programs := busy_programs()) else ""
-        yield (f"{workers} workers will not get the cores that they need, as other programs use {others:.1f} of "
+        yield (f"{counted(workers, 'worker')} will not get the cores needed, as other programs use {others:.1f} of "
                f"{allowed_cpus()} cores now{named}. End them, or add --wait-quiet")

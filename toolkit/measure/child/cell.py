@@ -37,8 +37,8 @@ from gilscope.toolkit.measure.child.other_load import (
     WindowLoad,
     bearable_others,
     core_demand,
-    is_starved,
     load_average,
+    starvation,
     wanted_cores,
 )
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
@@ -182,21 +182,23 @@ class StarvationCheck:
         self._kind = subject.kind
         self._cores, self._allowed = usable_cores(), allowed_cpus()
 
-    def starved(self, own: float, others: float | None) -> bool:
-        """Return True if it did not, given the cores' worth of CPU time that it and all other processes used."""
-        return is_starved(self._wanted(own, others), others, self._cores, self._allowed)
+    def fields(self, load: WindowLoad) -> dict[str, float | None]:
+        """Return the fields of the answer, given the load over all values."""
+        others = load.likely_others_cores
+        wanted = self._wanted(load.own / load.elapsed, others)
+        return starvation(wanted, others, self._cores, self._allowed)
 
-    def bearable(self, own: float, others: float | None) -> float | None:
-        """Return the cores' worth that others may use before it is starved; the arguments are those of `starved`."""
+    def bearable(self, own: float, others: float) -> float | None:
+        """Return the cores' worth that others may use before a value is starved, given that of it and of others."""
         return bearable_others(self._wanted(own, others), self._cores, self._allowed)
 
-    def _wanted(self, own: float, others: float | None) -> float:
+    def _wanted(self, own: float, others: float) -> float:
         return wanted_cores(
             self._kind,
             self._spec.workers,
             parallel=self.runner.parallel,
             own=own,
-            left=min(self._cores, self._allowed - (others or 0.0)),
+            left=min(self._cores, self._allowed - others),
             # Starting workers needs cores, whatever their tasks do.
             demand=None if self._spec.phase == "startup" else self._spec.demand,
         )
@@ -232,14 +234,14 @@ class ValueTimer:
         self._warmups = spec.warmups
         self._results: list[Any] = []
         self.pids = [os.getpid(), *descendants(os.getpid())]
-        self._load_average: float | None = None
+        self.load_average: float | None = None
         self.values: list[TimedValue] = []
         self.again = 0   # values that were taken again
         self.metrics: dict[str, float] = {}
 
     def begin(self, loops: int, seconds: float) -> int:
         """Report that the process is warm and a loop takes `seconds`; return the number of values at its first turn."""
-        self._load_average = load_average()
+        self.load_average = load_average()
         return self._turns.begin(loops=loops, seconds=loops * seconds, pids=self.pids)
 
     def __call__(self, loops: int) -> float:
@@ -278,10 +280,10 @@ class ValueTimer:
         others = value.span.least_others_cores
         return others, self._needs.bearable(value.span.own / value.span.elapsed, others)
 
-    def evidence(self) -> dict[str, float | int | None]:
-        """Return the fields of `model.Evidence` for all values, and `own_cores`."""
+    def load(self) -> WindowLoad:
+        """Return the load of the machine over all values."""
         first, *rest = [value.span for value in self.values]
-        return sum(rest, first).evidence(self._load_average)
+        return sum(rest, first)
 
     def forget_results(self) -> list[Any]:
         """Return the last results and drop them: their memory must not count as the workload's."""
@@ -324,18 +326,16 @@ def _answer(
     on = None if all(state is None for state in states) else any(states)
     runner = needs.runner
     refuse_wrong_gil(runner.name, runner.gil, on)
-    evidence = clock.evidence()
-    own = evidence.pop("own_cores") or 0.0
+    load = clock.load()
     return {
+        **needs.fields(load),
         "kind": "measured",
         "cpu": [value.cpu for value in clock.values],
         "began": [value.began for value in clock.values],
         "again": clock.again,
         "loops": loops,
         "metrics": clock.metrics,
-        "evidence": evidence,
-        "starved": needs.starved(own, evidence["others_cores"]),
-        "bearable": needs.bearable(own, evidence["others_cores"]),
+        "evidence": load.evidence(clock.load_average),
         "demand": median(value.demand for value in clock.values) if runner.name == "serial" else None,
         "tasks": len(subject.payloads),
         "gil_end": on,

@@ -10,6 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from gilscope.toolkit.cores import allowed_cpus
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, running_cpu_seconds
 
 TYPE_CHECKING = False
@@ -22,12 +23,7 @@ SHORTEST_WINDOW = 0.1  # seconds; the kernel counts CPU time in ticks of 10 ms, 
 
 
 def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: int | None = None) -> bool:
-    """Return True if parallel workers lacked more than STARVED_SHARE of the cores they need.
-
-    One worker is never starved: on a machine with several cores, one other program leaves it a core, and its CPU time
-    stays comparable in any case.  But it is not undisturbed: others share its caches, and sometimes its core.  So
-    whether the values of a pass are taken again is decided for all of its arms, this one included, by one limit: see
-    `measure.disturbance`.
+    """Return True if a cell lacked more than STARVED_SHARE of the cores that it needs, however many workers it has.
 
     Args:
         wanted: Cores the workers could use at once.
@@ -40,13 +36,23 @@ def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: i
 
 
 def bearable_others(wanted: float, cores: int, allowed: int | None = None) -> float | None:
-    """Return the cores' worth of CPU time that others may use before a cell is starved; None: any, it has one worker.
+    """Return the cores' worth of CPU time that others may use before a cell is starved; None: any, it needs no core.
 
+    A cell needs none if its workers wait nearly all of the time: what it may lack is less than clock ticks can show.
     The arguments are those of `is_starved`.
     """
-    if wanted <= 1:
+    if wanted <= STARVED_SHARE:
         return None
     return (cores if allowed is None else allowed) - (1 - STARVED_SHARE) * min(wanted, cores)
+
+
+def starvation(wanted: float, others_cores: float | None, cores: int, allowed: int) -> dict[str, float | None]:
+    """Return the fields of an answer that say if the cell was starved; the arguments are those of `is_starved`."""
+    return {
+        "starved": is_starved(wanted, others_cores, cores, allowed),
+        "bearable": bearable_others(wanted, cores, allowed),
+        "wanted": wanted,
+    }
 
 
 def wanted_cores(
@@ -61,12 +67,7 @@ def wanted_cores(
         own: Cores' worth of CPU time that it used.
         left: Cores' worth that other processes left to it.
         demand: Cores' worth that one worker keeps busy, measured on the serial baseline; None: unknown.
-
-    Returns:
-        1 for one worker, even if its task has threads of its own: its baseline has the same threads.
     """
-    if workers == 1:
-        return 1
     if parallel and demand is not None:
         return workers * demand
     if kind in {"io", "mixed"} and demand is None:
@@ -76,9 +77,9 @@ def wanted_cores(
     if kind == "native":
         return workers
     # The user's function can use several cores in threads only if it releases the GIL, which is unknown.  But a cell
-    # that left cores idle did not lack any.
+    # that left cores idle did not lack any beyond what one worker needs.
     most = workers * (1.0 if demand is None else demand)
-    return min(most, own) if own < (1 - STARVED_SHARE) * left else most
+    return min(most, max(own, demand or 0.0)) if own < (1 - STARVED_SHARE) * left else most
 
 
 def core_demand(wall: float, cpu: float, queued: float) -> float:
@@ -120,6 +121,12 @@ class WindowLoad:
         return None if self.elapsed < SHORTEST_WINDOW else self._others(0.0)
 
     @property
+    def likely_others_cores(self) -> float:
+        """`others_cores`, or what others used at least if the windows are too short to know."""
+        known = self.others_cores
+        return self.least_others_cores if known is None else known
+
+    @property
     def least_others_cores(self) -> float:
         """A lower bound of `others_cores`, as the kernel counts in ticks; 0.0 if nothing is known."""
         cpus = 0.0 if self.total is None else self.total / self.elapsed
@@ -129,12 +136,11 @@ class WindowLoad:
         return None if self.busy is None else max(0.0, (self.busy - doubt - self.own - self.ours) / self.elapsed)
 
     def evidence(self, load: float | None) -> dict[str, float | int | None]:
-        """Return the fields of `model.Evidence`, and `own_cores`, the measurement's own cores' worth of CPU time."""
+        """Return the fields of `model.Evidence`."""
         steal = None
         if self.stolen is not None and self.total is not None and self.elapsed >= SHORTEST_WINDOW:
             steal = self.stolen / self.total if self.total else 0.0
         return {
-            "own_cores": self.own / self.elapsed,
             "others_cores": self.others_cores,
             "steal": steal,
             "pressure": None if self.waited is None else min(1.0, self.waited / self.elapsed),
@@ -164,10 +170,6 @@ class LoadWindow:
         self._began = time.perf_counter()
         self.load = load_average()
 
-    def close(self) -> dict[str, float | int | None]:
-        """Return the fields of `model.Evidence`, and `own_cores`, the measurement's own cores' worth of CPU time."""
-        return self.span().evidence(self.load)
-
     def span(self) -> WindowLoad:
         """Return the load so far."""
         elapsed = max(time.perf_counter() - self._began, 1e-9)
@@ -176,6 +178,8 @@ class LoadWindow:
         busy = stolen = total = None
         if stat and self._stat:
             busy, stolen, total = ((after - before) / tick for after, before in zip(stat, self._stat, strict=True))
+            # Ticks may round up.  Beside a cell that had its core, nobody used that core.
+            busy = min(busy, elapsed * allowed_cpus())
         waited = _pressure_microseconds()
         return WindowLoad(
             elapsed=elapsed, own=own, ours=max(0.0, running_cpu_seconds(self._ours_pids) - self._ours), busy=busy,

@@ -26,7 +26,7 @@ from gilscope.toolkit.measure.child.base import (
     report_progress,
     take_values,
 )
-from gilscope.toolkit.measure.child.other_load import LoadWindow, WindowLoad, bearable_others, is_starved, load_average
+from gilscope.toolkit.measure.child.other_load import LoadWindow, WindowLoad, bearable_others, starvation
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import ProcessSpec
 from gilscope.toolkit.measure.child.turns import ScheduledTurns, take_value
@@ -100,11 +100,15 @@ class ProgramTrial:
         self.scales: Mapping[str, float] = spec.scales
         self.host = spec.host
         self.folder = spec.folder
-        self.evidence: dict[str, Any] = {}
         self.cores, self.allowed = usable_cores(), allowed_cpus()
         self._helpers: list[int] = []
         self._window: LoadWindow | None = None
-        self._span: WindowLoad | None = None   # the load in that window
+        self.load: WindowLoad | None = None   # in that window, or in those of all values
+
+    @property
+    def evidence(self) -> dict[str, float | int | None]:
+        """The fields of `model.Evidence`; none before anything was measured."""
+        return self.load.evidence(self._window.load) if self.load and self._window else {}
 
     def number(self, name: str) -> float:
         """Return the parameter, or else the scale, `name`; a duration like "5ms" is returned in seconds.
@@ -160,8 +164,7 @@ class ProgramTrial:
         finally:
             clock.wall = time.perf_counter() - wall
             clock.cpu = cpu_seconds(measured) - cpu
-            self._span = self._window.span()
-            self.evidence = self._span.evidence(self._window.load)
+            self.load = self._window.span()
 
     def values(
         self, take: Callable[[], ProgramValue], seconds: float, warm: Callable[[], object] = bool,
@@ -183,7 +186,7 @@ class ProgramTrial:
             value, order, _ = take_value(self._turns, lambda: self._take_warm(take, warm), self._load_of)
             taken.append(value)
         first, *rest = [load for _, load in taken]
-        self.evidence = sum(rest, first).evidence(load_average())
+        self.load = sum(rest, first)
         return [value for value, _ in taken]
 
     def _take_warm(
@@ -193,9 +196,9 @@ class ProgramTrial:
         warm()
         self._window = None   # load between its turns does not count
         value = take()
-        assert self._span is not None, "`take` measures"
+        assert self.load is not None, "`take` measures"
         self.progress()
-        return value, self._span
+        return value, self.load
 
     def _load_of(self, taken: tuple[ProgramValue, WindowLoad]) -> tuple[float, float | None]:
         value, load = taken
@@ -248,8 +251,6 @@ def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
     taken = values[-1]
     gil_end = gil_enabled()
     refuse_wrong_gil(spec.model, spec.gil, gil_end)
-    evidence = dict(trial.evidence)
-    evidence.pop("own_cores", None)
     # pyperf is imported now, so that its memory and its threads are not the program's.
     if spec.suite:
         take_values(spec, lambda _loops: taken.seconds, loops=1)
@@ -259,9 +260,9 @@ def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
         "cpu": [] if taken.cpu is None else [taken.cpu],
         "values": [{"seconds": each.seconds, "cpu": each.cpu, "metrics": each.metrics} for each in values],
         "loops": 1,
-        "evidence": evidence,
-        "starved": is_starved(taken.wanted_cores, evidence.get("others_cores"), trial.cores, trial.allowed),
-        "bearable": bearable_others(taken.wanted_cores, trial.cores, trial.allowed),
+        "evidence": trial.evidence,
+        **starvation(taken.wanted_cores, trial.load.likely_others_cores if trial.load else None, trial.cores,
+                     trial.allowed),
         "gil_end": gil_end,
         "hash_seed": hash_seed(),
         "metrics": {name: value for name, value in taken.metrics.items() if value != ""},  # pyperf takes no empty text

@@ -74,9 +74,10 @@ def _written() -> int:
 def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -> dict[str, Any]:
     """Call `task` with one payload after another for the time of a trial; return the fields of the answer."""
     results: list[Any] = []
-    # The process may be descheduled during each of these calls: the wall time encloses all queueing that is counted.
-    began, queued, cpu = time.perf_counter(), queued_seconds(), cpu_seconds([os.getpid()])
+    wall = queued = cpu = 0.0
     for index, payload in enumerate(subject.payloads):
+        # The process may be descheduled during each of these calls: the wall time encloses all queueing that counts.
+        began, queued_before, cpu_before = time.perf_counter(), queued_seconds(), cpu_seconds([os.getpid()])
         try:
             results.append(task(payload))
         except BaseException as error:  # noqa: BLE001 - the trial exists to catch them
@@ -84,14 +85,16 @@ def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -
                      if spec.user is None or spec.user.has_payloads else "raises, called without arguments")
             kind = "unavailable" if isinstance(error, ImportError) else "exception"
             return {"failed": kind, "where": where, "error": shown(error), "frames": own_frames(error)}
+        cpu += cpu_seconds([os.getpid()]) - cpu_before
+        queued += queued_seconds() - queued_before
+        wall += time.perf_counter() - began
+        # Not a part of the call: it waits until a thread of its own has had a core.
         report_progress(spec)
-        if time.perf_counter() - began > TRIAL_SECONDS:
+        if wall > TRIAL_SECONDS:
             break
-    used, queued = cpu_seconds([os.getpid()]) - cpu, queued_seconds() - queued
-    wall = time.perf_counter() - began
     with spec.progress_path.open("ab") as file:
         file.write(CALLS_OVER)
-    demand = core_demand(wall, used, queued)
+    demand = core_demand(wall, cpu, queued)
     fields: dict[str, Any] = {"pass_seconds": wall / len(results) * len(subject.payloads), "demand": demand,
                             "unpicklable": next((reason for result in results
                                                  if (reason := pickle_reason(result, "result"))), None)}

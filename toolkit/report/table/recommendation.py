@@ -70,7 +70,7 @@ class Advice:
     """The recommendation for one build."""
 
     build: str
-    missing: str | None = None          # why the baseline has no number; then all other fields are empty
+    missing: str | None = None          # why the baseline has no number; then all fields but `open` are empty
     memory: MetricValue | None = None        # of the baseline
     measured: tuple[Cell, ...] = ()     # all cells that have a number, the baseline first
     shown: tuple[Option, ...] = ()      # the cell that represents each model, faster than the baseline or not
@@ -98,7 +98,10 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     base = next((each for each in results if each.cell.runner == baseline and each.cell.workers == 1), None)
     if base is None or base.absence is not None:
         absence = base.absence if base is not None else None
-        return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
+        if absence is None:
+            return Advice(build=build, missing="not measured")
+        starved = [each for each in results if each is not base] if absence.word == "starved" else []
+        return Advice(build=build, missing=f"{absence.word}: {absence.reason}", open=tuple(_open(index, starved, None)))
     compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory,
                        control=_is_control(index, each.cell)) for each in results if each.speedup]
     # The set is of all measured cells: those shown are chosen by the values that the set is judged by.
