@@ -358,6 +358,21 @@ def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     assert run.stopped == "interrupted"
 
 
+def test_run_that_is_interrupted_before_its_first_value_says_that_there_is_nothing_to_resume(folder):
+    folder.module("gate", f"""
+        import pathlib, time
+        def wait():
+            pathlib.Path({str(folder.path / "waiting")!r}).touch()
+            time.sleep(600)
+    """)
+    with folder.start("run", "gate:wait", "--build", f"host={sys.executable}", "--models", "serial") as command:
+        wait_for(folder.path / "waiting", command)
+        command.send_signal(signal.SIGINT)
+        err = command.communicate(timeout=PATIENCE)[1]
+    assert "stopped before the first value: nothing is kept" in err
+    assert command.returncode == 128 + signal.SIGINT
+
+
 # What a shell with job control does: the command has a process group, which has the terminal.
 SHELL = """import fcntl, os, signal, subprocess, sys, termios
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)

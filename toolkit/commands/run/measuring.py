@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,7 @@ from gilscope.toolkit.units import counted
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterator, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.measure.cells import Plan, Selection
@@ -65,6 +66,16 @@ class RunJob:
     every: float | None = None       # seconds from the start of one session to that of the next
 
 
+@contextlib.contextmanager
+def nothing_kept_yet() -> Iterator[None]:
+    """Tell the user who stops the command here that there is no run to resume."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_stderr("stopped before the first value: nothing is kept, and there is no run to resume")
+        raise
+
+
 def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -> Run:
     """Try the user's function, make the run, and measure it.
 
@@ -74,7 +85,7 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         KeyboardInterrupt: After the measured values were saved.
     """
     selection = job.selection
-    with machine_lock(alone=job.alone).hold():
+    with nothing_kept_yet(), machine_lock(alone=job.alone).hold():
         began = time.monotonic()
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)

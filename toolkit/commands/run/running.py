@@ -15,7 +15,15 @@ from gilscope.toolkit.commands.fleet.reports import HostRuns, finished
 from gilscope.toolkit.commands.output.dry_run import preview, rounds_text
 from gilscope.toolkit.commands.output.reports import ReportOutput, refuse_beside_dry_run
 from gilscope.toolkit.commands.run.earlier_run import NothingLeftError, builds_now, remaining
-from gilscope.toolkit.commands.run.measuring import AGAIN, RunJob, machine_lock, measure, measure_plan, refuse_empty
+from gilscope.toolkit.commands.run.measuring import (
+    AGAIN,
+    RunJob,
+    machine_lock,
+    measure,
+    measure_plan,
+    nothing_kept_yet,
+    refuse_empty,
+)
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
 from gilscope.toolkit.commands.run.request import (
     check_sessions,
@@ -92,7 +100,7 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths, packages = module_paths(args), user_packages(args)
-    with machine_lock(alone=args.take_turns).hold():
+    with nothing_kept_yet(), machine_lock(alone=args.take_turns).hold():
         prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=print_stderr)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:

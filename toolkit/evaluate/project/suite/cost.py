@@ -103,8 +103,9 @@ class SuiteCosts:
             took = ", ".join(f"{run.seconds:.0f} s on {run.build}" for run in runs)
             self._reasons |= dict.fromkeys(
                 [run.build for run in runs],
-                Missing(reason=f"the tests take {took}, and {LEAST_ROUNDS + 1} rounds of them do not fit into the "
-                               f"{self._limit:.0f} s that it may take", cause=Cause.TESTS_TOO_LONG))
+                Missing(reason=f"the tests take {took}, and {LEAST_ROUNDS + 1} rounds of them, each up to {SLACK:g} "
+                               f"times as long, do not fit into the {self._limit:.0f} s that it may take",
+                        cause=Cause.TESTS_TOO_LONG))
             return
         self.found = {run.build: CellMeasurements() for run in runs}
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
