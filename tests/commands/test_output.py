@@ -118,7 +118,8 @@ def test_every_command_with_a_form_has_the_same_grammar(command):
                 assert isinstance(action, FileOption if on_stdout else ProgramFileOption)
                 assert (action.nargs, action.metavar, action.suffix) == ("?", "FILE", suffix)
                 assert action.const == (STDOUT if on_stdout else STDERR)
-                assert f" as {title} to FILE, which ends in {suffix} (default: to {stream}, in place of " in action.help
+                ends = f", which ends in {suffix}" if on_stdout else ""
+                assert f" as {title} to FILE{ends}; without FILE, write it to {stream} in place of " in action.help
 
 
 PROGRAM = "print('of the program')\n"
