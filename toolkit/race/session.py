@@ -132,8 +132,8 @@ class RaceSession:
     def _unchecked_packages(self) -> tuple[list[str], list[str]]:
         """Return a file of each top-level package of the project without a checked file, and the names of others'.
 
-        Only what was imported counts; of others', only what has Python files.
-        The program may have put anything into sys.modules: only namespaces of real modules are read.
+        Only what was imported counts; of others' packages, only those with Python files.  The program may have put
+        anything into sys.modules: only namespaces of real modules are read.
         """
         files: dict[str, str] = {}
         installed: dict[str, None] = {}
@@ -149,9 +149,10 @@ class RaceSession:
             elif split_installed(file)[0] or file.startswith(root):
                 if self._is_project(name, file):
                     files.setdefault(top, file)
-                elif file.endswith(".py"):
+                elif file.endswith(".py") and split_installed(file)[0]:
                     installed[top] = None
-        return [file for top, file in files.items() if top not in checked], [*(installed.keys() - checked)]
+        return ([file for top, file in files.items() if top not in checked],
+                [top for top in installed if top not in checked])
 
     def note_fork(self) -> None:
         """Note that there is a process whose end may not be noted."""
