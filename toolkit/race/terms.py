@@ -45,6 +45,7 @@ class Flag(IntFlag):
     NEW = 8192        # a store of what was just made, which depends on no earlier read; or a load that may see one
     COUNTED = 16384   # an x += v, and a loop of the module polls x
     RELIES = 32768    # a read that others rely on, or that relies on another one: see SiteInfo.tests
+    EXPECTED = 65536  # a load of a constant key with nothing there to handle its absence: something else must order it
 
 
 class ValueFact(IntFlag):

@@ -203,6 +203,18 @@ def test_flags_say_what_stands_around():
     assert flags_of(function("self.a = x\nself.b = d"), "attr_write") == [Flag.MULTI] * 2
     assert flags_of(function("d[x] = hash(x)"), "item_write") == [Flag.MEMO]
     assert flags_of(function("d[x] = self"), "item_write") == [Flag.NONE]
+    assert flags_of(function("return d['k'], d[x]"), "item_read") == [Flag.EXPECTED, Flag.NONE]
+
+
+@pytest.mark.parametrize(("head", "expected"), [
+    ("with q:", True), ("with suppress(KeyError):", False), ("with contextlib.suppress(KeyError):", False),
+    ("with suppress(OSError):", True),
+])
+def test_load_in_what_handles_its_failure_is_not_taken_for_sure(head, expected):
+    assert flags_of(function(f"{head}\n    d['k']\nd['l']"), "item_read") == [Flag.EXPECTED * expected, Flag.EXPECTED]
+    for kinds in ("KeyError", "(OSError, LookupError)"):
+        handled = f"try:\n    d['k']\nexcept {kinds}:\n    d['l']"
+        assert flags_of(function(handled), "item_read") == [Flag.NONE, Flag.EXPECTED]
 
 
 # The program's meaning.

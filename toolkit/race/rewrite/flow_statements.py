@@ -64,14 +64,26 @@ def is_reset(value: ast.expr) -> bool:
 
 def failing(handler: ast.ExceptHandler, reads: Reads) -> Reads:
     """Return the reads whose exceptions the handler catches."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {kind.id for kind in kinds if isinstance(kind, ast.Name)}
     wanted: set[str] = set()
-    if handler.type is None or names & _LOOKUP_ERRORS:
+    if _catches(handler, _LOOKUP_ERRORS):
         wanted |= {"item", "size"}
-    if handler.type is None or names & _NAME_ERRORS:
+    if _catches(handler, _NAME_ERRORS):
         wanted |= {"attr", "name"}
     return frozenset(read for read in reads if read.place.kind in wanted)
+
+
+def handles_absence(node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> bool:
+    """Return True if the statement's body may find no such key or index: `except` or `suppress` catches that."""
+    if isinstance(node, ast.Try | ast.TryStar):
+        return any(_catches(handler, _LOOKUP_ERRORS) for handler in node.handlers)
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return any(getattr(call.func, "attr", getattr(call.func, "id", "")) == "suppress"
+               and any(isinstance(kind, ast.Name) and kind.id in _LOOKUP_ERRORS for kind in call.args) for call in calls)
+
+
+def _catches(handler: ast.ExceptHandler, names: frozenset[str]) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return handler.type is None or any(isinstance(kind, ast.Name) and kind.id in names for kind in kinds)
 
 
 _LOOPS_TWICE = 2          # nested deeper, a loop's body is followed once

@@ -32,6 +32,7 @@ class RewriterBase(ast.NodeTransformer):
         self.active = True              # False directly in class bodies
         self.test = Flag.NONE           # TEST, POLL: set while visiting an expression that decides a branch or loop
         self.getters = pruned.summary.called_by(sites.plan.getters())
+        self.absence = False            # True in a statement that handles it: an `except` of KeyError, say
         self.caller_decides = False     # True in a returned expression: the caller may test sizes and keys
         self.multi = Flag.NONE          # MULTI inside of a target with several locations
         self.read_whole: dict[ast.expr, str] = {}   # arguments -> the function that reads them as a whole
@@ -230,7 +231,8 @@ class AccessRewriter(RewriterBase):
         if self.is_plain(node.value) or self.is_type(node.value):
             return self.generic_expr(node)
         if isinstance(node.ctx, ast.Load):
-            marker = self.sites.add("item_read", node, "", self.test, text=node)
+            expected = isinstance(node.slice, ast.Constant) and not self.absence
+            marker = self.sites.add("item_read", node, "", self.test | Flag.EXPECTED * expected, text=node)
             container = self.container(node)
             return call("item_read", container, self.key(node.slice), marker, at=node)
         deleted = Flag.DELETE if isinstance(node.ctx, ast.Del) else Flag.NONE

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.analysis.suppression_comments import lines_of_statement
+from gilscope.toolkit.race.rewrite.flow_statements import handles_absence
 from gilscope.toolkit.race.rewrite.site_collector import Role, call, statement
 from gilscope.toolkit.race.rewrite.transform_expressions import ExpressionRewriter
 from gilscope.toolkit.race.site import CELLS
@@ -238,6 +239,7 @@ class StatementRewriter(ExpressionRewriter):
     def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.stmt:
         """Rewrite a with statement."""
         bound: list[ast.expr] = []
+        absence = handles_absence(node)
         for item in node.items:
             known = isinstance(node, ast.AsyncWith) or self.is_library_made(item.context_expr)
             context = self.context(item.context_expr)
@@ -246,7 +248,7 @@ class StatementRewriter(ExpressionRewriter):
             if item.optional_vars:
                 item.optional_vars = self.expr(item.optional_vars)
                 bound.append(item.optional_vars)
-        node.body = [*self.written(bound), *self.block(node.body)]
+        node.body = [*self.written(bound), *self.block(node.body, absence=absence)]
         return node
 
     visit_AsyncWith = visit_With
@@ -260,7 +262,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> ast.stmt:
         """Rewrite a try statement: each part may be reached from anywhere before."""
-        node.body = self.block(node.body)
+        node.body = self.block(node.body, absence=handles_absence(node))
         for handler in node.handlers:
             handler.type = handler.type and self.expr(handler.type)
             bound = self.wrote(handler, handler.name) if handler.name else []
@@ -288,8 +290,10 @@ class StatementRewriter(ExpressionRewriter):
         """Leave type aliases alone."""
         return node
 
-    def block(self, body: list[ast.stmt], *, forget: bool = True) -> list[ast.stmt]:
-        """Return rewritten statements that run never, once or repeatedly."""
+    def block(self, body: list[ast.stmt], *, forget: bool = True, absence: bool = False) -> list[ast.stmt]:
+        """Return rewritten statements that run never, once or repeatedly; with `absence` a lookup may fail there."""
+        outside = self.absence
+        self.absence |= absence
         if forget:
             self.forget()
         self.neighbours |= _neighbours(body) if self.first is None else set()
@@ -298,6 +302,7 @@ class StatementRewriter(ExpressionRewriter):
             rewritten: ast.stmt | list[ast.stmt] = self.visit(one)
             made += rewritten if isinstance(rewritten, list) else [rewritten]
         self.forget()
+        self.absence = outside
         return made
 
 

@@ -52,6 +52,20 @@ def case_insertion_hands_over(w):
     w.clean()
 
 
+def case_insertion_hands_nothing_to_a_load_that_expects_it(w):
+    ops, table = kit(w), {}
+    sure, asks = w.site("sure", op="item_read", flags=Flag.EXPECTED), w.site("asks", op="contains")
+
+    def insert():
+        w.item_write(1, table, "k", ops["set"])
+
+    w.run(insert, lambda: w.item_read(table, "k", sure))
+    assert w.pairs() == {("order", "set WRITE", "sure READ")}
+    table.clear()
+    w.run(insert, lambda: w.contains("k", table, asks) and w.item_read(table, "k", sure))
+    w.clean()
+
+
 def case_overwriting_hands_nothing_over(w):
     ops, table, part, use = kit(w), {"k": None}, w.site("part", "n", op="attr_write"), w.site("use", "n")
 

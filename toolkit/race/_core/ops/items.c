@@ -56,7 +56,7 @@ note_missed(Thread *thread, PyObject *container, PyObject *key, const Site *site
 static inline void
 note_got(Thread *thread, PyObject *container, PyObject *key, PyObject *value, const Site *site, int options)
 {
-    note_item(thread, container, key, READ, site, options | TAKE, value);
+    note_item(thread, container, key, READ, site, options | (site->flags & EXPECTED ? 0 : TAKE), value);
 }
 
 static void
