@@ -77,8 +77,9 @@ def handles_absence(node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> b
     if isinstance(node, ast.Try | ast.TryStar):
         return any(_catches(handler, _LOOKUP_ERRORS) for handler in node.handlers)
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return any(getattr(call.func, "attr", getattr(call.func, "id", "")) == "suppress"
-               and any(isinstance(kind, ast.Name) and kind.id in _LOOKUP_ERRORS for kind in call.args) for call in calls)
+    kinds = [kind for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "suppress"
+             for kind in call.args]
+    return any(isinstance(kind, ast.Name) and kind.id in _LOOKUP_ERRORS for kind in kinds)
 
 
 def _catches(handler: ast.ExceptHandler, names: frozenset[str]) -> bool:
