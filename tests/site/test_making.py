@@ -1,8 +1,11 @@
 """Whole sites: every page and link is there, nothing is asked for elsewhere, and what was there before is respected."""
 
 import json
+import os
 import re
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,11 +13,13 @@ from gilscope import __version__
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.site import _about, described_work
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.file_locks import try_lock
 from gilscope.toolkit.site import making
 from gilscope.toolkit.site.making import MARKER, SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.workloads import catalog
 from tests.conformance.builds import ROOT
+from tests.patience import PATIENCE
 from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
 pytestmark = pytest.mark.newest
@@ -224,6 +229,23 @@ def test_site_that_was_made_meanwhile_is_replaced_whole(tmp_path, monkeypatch):
     files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert files == set(json.loads((out / MARKER).read_text())["files"])
     assert (out / "run-own-function.html").exists()
+
+
+def test_site_waits_until_another_has_been_put_in_its_place(tmp_path):
+    out, waits = tmp_path / "site", threading.Event()
+    out.mkdir()
+    with ThreadPoolExecutor(1) as threads:
+        folder = os.open(out, os.O_RDONLY)
+        assert try_lock(folder)
+        try:
+            making_it = threads.submit(
+                made, out, EXAMPLE / "own-function", say=lambda said: waits.set() if "waiting" in said else None)
+            assert waits.wait(PATIENCE)
+            assert not [*out.iterdir()]
+        finally:
+            os.close(folder)
+        assert making_it.result(PATIENCE) == []
+    assert (out / "index.html").exists()
 
 
 @pytest.mark.parametrize("content", [None, "{}", "[", '{"schema": "other/1", "files": []}'])

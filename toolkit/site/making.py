@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from gilscope import __version__
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_url
+from gilscope.toolkit.file_locks import lock
 from gilscope.toolkit.redaction import PrivateNames, refuse
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.common_pages import HOME, SiteContent, SitePart, all_pages, navigation
@@ -106,17 +109,34 @@ def make_site(request: SiteRequest, out: Path) -> list[str]:
             person or a machine.
     """
     try:
-        _earlier_files(out)   # what is refused is refused before the work
+        if out.is_dir():
+            with _only_writer(out, request.say):
+                _earlier_files(out)   # what is refused is refused before the work
+        else:
+            _earlier_files(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         # Beside it, on the same file system: each file is then moved at once or not at all.
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as made:
             problems = _write(request, Path(made))
             refuse(str(out), site_leaks(Path(made), request.private))
             out.mkdir(exist_ok=True)
-            _replace(Path(made), out, _earlier_files(out))
+            with _only_writer(out, request.say):
+                _replace(Path(made), out, _earlier_files(out))   # perhaps another process has made one meanwhile
     except OSError as error:
         raise cannot_write(str(out), error) from error
     return problems
+
+
+@contextmanager
+def _only_writer(out: Path, say: Say) -> Iterator[None]:
+    """Hold a lock on the folder `out`: two sites that are put there at once would be mixed."""
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        with suppress(OSError):   # there are file systems on which folders cannot be locked, such as NFS
+            lock(descriptor, lambda: say(f"waiting for another process that writes a site into {out}"))
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def check_site(request: SiteRequest) -> tuple[list[Leak], list[str]]:
