@@ -6,7 +6,6 @@ The race checker asks in the checked program, so nothing is imported before it i
 from __future__ import annotations
 
 import os
-from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,9 +136,13 @@ class InstalledProject:
             yield from (line.rsplit(",", 2)[0].strip('"') for line in lines)
 
 
-@cache
 def _installed_project(root: str) -> InstalledProject:
-    return InstalledProject(root)
+    if root not in _projects:
+        _projects[root] = InstalledProject(root)
+    return _projects[root]
+
+
+_projects: dict[str, InstalledProject] = {}
 
 
 def _origin(info: str) -> str | None:
