@@ -40,7 +40,7 @@ def compare(inputs: ActionInputs, folder: Path) -> ModeOutcome:
             [*GILSCOPE, "compare", "base", "head", "--again", "--budget", given("budget") or "10m",
              "--fail-on", given("threshold") or "5%", "--json", str(report), "--markdown", str(table)],
             inputs.folder, **_results(folder))
-    document = read_report(report, "gilscope/compare/3")
+    document = read_report(report, "gilscope/compare/4")
     gate = document and document["gate"]
     if not document or not gate or status not in {0, SLOWER, NOT_JUDGED}:
         return failed(status, f"gilscope compare ended with status {status} and told nothing")

@@ -36,7 +36,8 @@ from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, 
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
-from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import Ratio, compare, simultaneous
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from tests.stats.matrix import GROUPS, KINDS, fastest, group, of_passes, passes, two_runs
 
@@ -107,8 +108,8 @@ def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
 
 def false_words(truths: list[Truth], confidence: float) -> int:
     """Return the number of false verdicts in a table."""
-    told = verdicts({k: truth.ratio for k, truth in enumerate(truths)}, confidence)
-    return sum(truth.denied(told[k]) for k, truth in enumerate(truths))
+    each = simultaneous(len(truths), confidence)
+    return sum(truth.denied(conclude(truth.ratio, each).verdict()) for truth in truths)
 
 
 def intervals(tables: int) -> Iterator[Row]:
@@ -192,9 +193,8 @@ def power(tables: int) -> Iterator[Row]:
             for _ in range(max(tables // 4, 1)):
                 effects = [0.0, *((0.0296, 0.4)[arm % 2] for arm in range(1, 21))]
                 made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)])
-                told = verdicts({n: truth.ratio for n, truth in enumerate(made)})
-                words += [(told[n], judge_ratio(truth.ratio, 0.95))
-                          for n, truth in enumerate(made) if truth.effect < 0.1]
+                words += [(conclude(truth.ratio, simultaneous(len(made))).verdict(),
+                           conclude(truth.ratio, 0.95).verdict()) for truth in made if truth.effect < 0.1]
             yield {
                 "kind": kind, "rounds": rounds, "cells": len(words),
                 "in_a_table": fmean(word == "faster" for word, _ in words),

@@ -86,9 +86,9 @@ def look(run: Run) -> Look:
     said, index = Look(run), Index(run)
     ratios = Ratios(index)
     for table in build_tables(run):
-        for clock, floor in (("cpu", table.floors.single_cpu), ("wall", table.floors.all_wall)):
-            if floor is not None:
-                said.floors[clock].append(floor.bound)
+        for clock, floor in table.floors.items():
+            if floor.range is not None:
+                said.floors[clock].append(floor.range[1])
         for row in table.rows:
             for each in row.results:
                 if each.speedup is not None:

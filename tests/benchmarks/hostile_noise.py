@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import compare, simultaneous
 from tests.benchmarks.coverage import cut
 from tests.stats.matrix import (
     AA_PAIRS,
@@ -135,7 +136,7 @@ def simulate(name: str, mode: str, *, tables: int, workloads: int, every: int) -
             for baseline, arm in [*PAIRS, SERIAL_ARMS]:
                 ratio = compare(logs, noises[group], baseline, arm)
                 effect = -SLOWER_BUILD if (baseline, arm) == SERIAL_ARMS else EFFECTS[arm]
-                word = judge_ratio(ratio, confidence)
+                word = conclude(ratio, confidence).verdict()
                 false += is_false(word, effect)
                 if (baseline, arm) != SERIAL_ARMS:
                     count(tally, ratio.center - effect, ratio.half(), effect, word,

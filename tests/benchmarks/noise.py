@@ -40,7 +40,8 @@ from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.log_times import RoundLogs, fit, process_levels
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import compare, judge_ratio
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import compare
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.store import Store, load_run
 from tests.benchmarks.common import build_of, prepared
@@ -203,8 +204,7 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
                 name: {r: draw.choice(errors) + (math.log1p(more) if name == "more" else 0.0)
                        for r in range(window)} for name in names})
             noises, _ = checked_noise({0: logs}, {0: [("base", "twin")]})
-            error = math.expm1(abs(compare(logs, noises[0], "base", "twin").center))
-            words = [judge_ratio(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE)
+            words = [conclude(compare(logs, noises[0], "base", name), CONFIDENCE).verdict()
                      for name in ("null", "more")]
             false += words[0] in {"faster", "slower"}
             found += words[1] == "slower"
@@ -220,8 +220,7 @@ def report(run: Run, window: int, *, more: float) -> None:
         errors, false, found, held = [], 0, 0, []
         for index in range(runs):
             ratios = Ratios(Index(cut(run, index * window, window)), comparisons=1)
-            floors = ratios.floors(group_of(base))
-            errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
+            errors.append(ratios.floors([group_of(base)])[clock].aa_error)
             held += [holds(ratios, pair, clock, more) for pair in itertools.combinations(truths(more), 2)]
             verdicts = {name: ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more")}
             false += verdicts["null"] in {"faster", "slower"}

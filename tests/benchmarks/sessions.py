@@ -23,7 +23,8 @@ from statistics import fmean
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.pair_kinds import ArmClass
-from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import compare, simultaneous
 from gilscope.toolkit.stats.sessions import FEWEST, levels_of_sessions
 from tests.benchmarks.hostile_noise import is_false
 from tests.stats.matrix import SESSION_KINDS, fastest, session_levels
@@ -73,7 +74,7 @@ def table(kind: str, sessions: int, seed: int, tally: Tally) -> None:
         for pair in [*SPEEDUPS, SERIAL_ARMS]:
             ratio = compare(each, noises[g], *pair)
             effect = -SLOWER_BUILD if pair == SERIAL_ARMS else FASTER[pair[1] % STRIDE]
-            word = judge_ratio(ratio, confidence)
+            word = conclude(ratio, confidence).verdict()
             false += is_false(word, effect)
             if pair != SERIAL_ARMS:
                 tally.covered.append(abs(ratio.center - effect) <= ratio.half())

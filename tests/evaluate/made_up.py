@@ -92,7 +92,7 @@ class MadeInside:
 
 def ratio(value, *, width=0.02, rounds=20, floor=0.01):
     wide = max(width, floor)
-    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), confidence=0.95, floor=floor,
+    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), floor=floor,
                       rounds=rounds, verdict_interval=(value * (1 - wide), value * (1 + wide)))
 
 

@@ -255,9 +255,9 @@ def test_sizes_have_their_own_noise():
                    for size in (64, 64 * KIB))
     assert long.hi / long.lo < 1.1, "1 % of noise in three rounds, with that of the other cells of this size"
     assert short.hi / short.lo > 1.5
-    floors = results.floors().all_wall
-    assert floors.smallest < 0.05
-    assert floors.largest > 0.3
+    smallest, largest = results.floors()["wall"].range
+    assert smallest < 0.05
+    assert largest > 0.3
 
 
 def texts(table):

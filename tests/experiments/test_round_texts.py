@@ -63,7 +63,7 @@ def table(*values):
 
 
 def comparison(ratio=2.0, width=1.1, **changes):
-    return Comparison(**{"ratio": ratio, "lo": ratio / width, "hi": ratio * width, "confidence": 0.95, "floor": 0.01,
+    return Comparison(**{"ratio": ratio, "lo": ratio / width, "hi": ratio * width, "floor": 0.01,
                          "rounds": 3, **changes})
 
 

@@ -34,16 +34,16 @@ def cell(runner="serial", workers=1, build="3.14", **changes):
 
 
 class Made(RunMaker):
-    """A run whose baseline takes 1 s and 10 MiB on each build; the A/A arm of the first differs by `floor`."""
+    """A run whose baseline takes 1 s and 10 MiB on each build; the first has an A/A arm unless `twin` is False."""
 
-    def __init__(self, builds=("3.14",), *, rounds=8, floor=1.0, lengths=(None,), noise=0.0005, **changes):
+    def __init__(self, builds=("3.14",), *, rounds=8, twin=True, lengths=(None,), noise=0.0005, **changes):
         super().__init__(rounds=rounds, noise=noise)
         self.builds = builds
         for length in lengths:
             for build in builds:
                 self.measure(cell(build=build, task_seconds=length, **changes), 1.0, pss=10)
-            if floor:
-                self.twin(cell(build=builds[0], task_seconds=length, **changes), floor)
+            if twin:
+                self.twin(cell(build=builds[0], task_seconds=length, **changes), 1.0)
 
     def add(self, runner, workers, speedup, *, build="3.14", pss=12, starved=0, **changes):
         self.measure(cell(runner, workers, build, **changes), 1.0 / speedup, pss=pss, starved=starved)
@@ -176,8 +176,8 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
                       "or measure with --wait-quiet")
 
 
-def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
-    made = Made(floor=1.5).add("threads", 2, 1.3)
+def test_wide_interval_settles_nothing_and_names_the_rounds_that_would():
+    made = Made(noise=0.25).add("threads", 2, 1.3)
     (remedy,) = made.lines()
     assert made.used() == "undecided"
     assert re.fullmatch(r"open answers: 1; `gilscope run --resume example --rounds \d+` is likely to decide it", remedy)
@@ -196,7 +196,7 @@ def test_values_that_do_not_vary_are_not_called_noisy_and_no_rounds_are_asked_fo
 
 
 def test_what_noise_leaves_open_is_told_though_other_cells_lack_rounds_that_are_over():
-    run = Made(floor=1.5).add("threads", 2, 1.3).run(("3.14",))
+    run = Made(noise=0.25).add("threads", 2, 1.3).run(("3.14",))
     (table,) = build_tables(run)
     (seen,) = (result.speedup for row in table.rows for result in row.results if result.speedup)
     unknown = replace(seen, floor=None)
@@ -242,7 +242,7 @@ def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
     made.add("processes-fork", 4, 1.4)
     assert made.used() == "threads 12"
     assert made.lines()[0].startswith("open answers: 1; ")
-    assert Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines() == ()
+    assert Made(noise=0.25).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines() == ()
 
 
 def test_failed_model_does_not_keep_the_others_from_a_verdict():

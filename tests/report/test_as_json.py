@@ -83,9 +83,8 @@ def test_run_has_every_cell_of_the_tables_with_its_digits():
         assert (found["speedup"] or {}).get("lo") == (result.speedup.lo if result.speedup else None)
         assert (found["status"] == "measured") == (result.absence is None)
         assert found["reason"] == (result.absence.reason if result.absence else None)
-    assert {each["bound"] for each in values["floors"]} == {
-        floor.bound for table in tables
-        for floor in (table.floors.single_wall, table.floors.single_cpu, table.floors.all_wall, table.floors.all_cpu)}
+    assert [(each["clock"], each["smallest"], each["largest"]) for each in values["floors"]] == [
+        (clock, *floor.range) for table in tables for clock, floor in table.floors.items()]
 
 
 def test_what_to_use_is_a_set_for_each_build():

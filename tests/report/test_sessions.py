@@ -131,7 +131,7 @@ def test_models_with_as_many_workers_share_the_shift():
 
 def test_sessions_are_no_noise():
     """The noise floor is of a session, however the sessions differ."""
-    floors = [Ratios(Index(make(3, shift))).floors(("primes", "steady", None)).all_wall.bound
+    floors = [Ratios(Index(make(3, shift))).wall.noises["primes", "steady", None].usual.floor(3)
               for shift in ((), (0.8, 1.0, 1.25))]
     assert floors[0] == pytest.approx(floors[1], rel=0.01)
 

@@ -8,13 +8,12 @@ from gilscope.toolkit.model import Cell, Measurement, Phase
 from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.table.build_pairs import build_pairs
-from gilscope.toolkit.report.table.cell_results import Floors
+from gilscope.toolkit.report.table.cell_results import NoiseFloor
 from gilscope.toolkit.report.table.contrast import compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.matrix import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios, reported_comparisons
 from gilscope.toolkit.report.table_sentences import noise_line
-from gilscope.toolkit.stats.noise_floor import NoiseFloor
 from tests.fakes import RunMaker, make_build, make_run
 
 
@@ -223,7 +222,7 @@ def test_floor_is_by_workload_and_shrinks_with_noise():
         maker.noise = noise
         for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
             maker.measure(replace(cell(runner, workers), workload=workload), 1.0)
-    calm, wild = (table.floors.all_wall.bound for table in build_tables(maker.run(("3.14",))))
+    calm, wild = (table.floors["wall"].range[1] for table in build_tables(maker.run(("3.14",))))
     assert 0 < calm < 0.005
     assert 0.02 < wild < 0.2
 
@@ -238,9 +237,8 @@ def test_floors_of_a_table_span_those_of_its_cells():
     run = maker.run(("3.14",))
     (table,) = build_tables(run)
     most, least = (result_of(run, cell(runner, 2)).speedup.floor for runner in ("processes", "subinterpreters"))
-    found = table.floors.all_wall
     assert most < least
-    assert (found.smallest, found.bound, found.largest) == pytest.approx((most, most, least))
+    assert table.floors["wall"].range == pytest.approx((most, least))
     assert f"wall {most * 100:.1f} to {least * 100:.1f} %" in noise_line(table.floors)
 
 
@@ -249,11 +247,11 @@ def test_floor_of_cells_with_equal_rounds_is_one_number():
     for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
         maker.measure(cell(runner, workers), 1.0)
     (table,) = build_tables(maker.run(("3.14",)))
-    assert f"wall {table.floors.all_wall.largest * 100:.1f} %, CPU" in noise_line(table.floors)
+    assert f"wall {table.floors['wall'].range[1] * 100:.1f} %, CPU" in noise_line(table.floors)
 
 
 def floors_of(smallest, largest, error=None):
-    return NoiseFloor(smallest=smallest, bound=smallest, largest=largest, error=error, rounds=10)
+    return NoiseFloor(range=(smallest, largest), aa_error=error)
 
 
 @pytest.mark.parametrize(("wall", "line"), [
@@ -264,8 +262,7 @@ def floors_of(smallest, largest, error=None):
     (floors_of(0.034, 0.034), "wall 3.4 %, CPU 1.0 %."),
 ])
 def test_noise_floor_above_100_percent_is_said_in_words(wall, line):
-    floors = Floors(all_wall=wall, all_cpu=floors_of(0.01, 0.01), wall_error=wall.error)
-    assert noise_line(floors).partition(": ")[2] == line
+    assert noise_line({"wall": wall, "cpu": floors_of(0.01, 0.01)}).partition(": ")[2] == line
 
 
 def test_aa_difference_is_said_though_rounds_are_too_few_for_a_noise_floor():
@@ -279,8 +276,24 @@ def test_aa_difference_is_said_though_rounds_are_too_few_for_a_noise_floor():
                                                "(A/A) differed by up to 20.0 %")
 
 
+def test_report_and_comparison_of_two_rounds_know_no_noise_floor_and_ask_for_rounds():
+    maker = RunMaker(rounds=2)
+    for build in ("3.14", "3.14t"):
+        for runner, workers in (("serial", 1), ("threads", 2)):
+            maker.measure(cell(runner, workers, build), 1.0)
+    run = maker.run(("3.14", "3.14t"))
+    (table,) = build_tables(run)
+    assert table.floors["wall"].range is None
+    assert {advice.best for advice in table.advice} == {()}
+    contrasts = compare_builds(run, "3.14", "3.14t")
+    assert {each.comparison.floor for each in contrasts} == {None}
+    text = terminal.render(comparison_document("", contrasts, baseline="3.14", sample="3.14t"), width=200)
+    assert "noise floor" not in text
+    assert text.count("  more rounds\n") == 2
+
+
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():
-    seen = result_of(two_cells().run(("3.14",)), cell("threads", 2)).speedup
+    seen = Ratios(Index(two_cells().run(("3.14",))), comparisons=20).compare(cell(), cell("threads", 2))
     assert seen.verdict_interval[0] < seen.lo < seen.ratio < seen.hi < seen.verdict_interval[1]
 
 

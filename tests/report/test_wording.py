@@ -25,7 +25,7 @@ from gilscope.toolkit.stats.verdict import Comparison
 
 
 def comparison(ratio, lo, hi, floor=0.013, verdict_interval=None):
-    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=20,
+    return Comparison(ratio=ratio, lo=lo, hi=hi, floor=floor, rounds=20,
                       verdict_interval=verdict_interval)
 
 
@@ -72,7 +72,7 @@ def test_inflation_is_short(compared, text):
     (GainValue(comparison(1.1, 0.0999, 2.2)), "0.09-2.20x?"),                 # no ratio is 0
     (GainValue(comparison(0.3, 0.1, 0.7)), "at most 0.70x"),
     (GainValue(comparison(1.0, 0.99, 1.01)), "none"),
-    (GainValue(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
+    (GainValue(comparison(0.98, 0.975, 0.985)), "0.98x"),          # a verdict, however small the loss
     (GainValue(comparison(0.9, 0.8, 1.01)), "none"),               # may lose, does not gain
     (GainValue(comparison(1.4, 0.9, 2.2)), "0.90-2.20x?"),
     (GainValue(comparison(1.1, 0.853, 1.328)), "0.85-1.33x?"),      # rounded outward
@@ -161,7 +161,7 @@ def test_half_width_as_large_as_its_number_is_no_number(spread, shown):
     (1.25, 1.2, 1.3, "20 % [17, 23]"),                        # the sample takes less time
 ])
 def test_price_has_as_many_digits_as_its_interval_is_sharp(ratio, lo, hi, text):
-    seen = Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=0.01, rounds=8)
+    seen = Comparison(ratio=ratio, lo=lo, hi=hi, floor=0.01, rounds=8)
     assert price_text(seen, interval=True) == text
     assert price_text(seen, interval=False) == f"{text.split()[0].split('.')[0]} %"
 
@@ -180,5 +180,5 @@ def test_line_says_the_confidence_of_times_where_it_is_lower(counts, text):
     (0.04, "1.81x"), (0.0449, "1.81x"), (0.0451, "1.81x ±5 %"), (0.05, "1.81x ±5 %"),   # the legend: wider than 4 %
 ])
 def test_spread_of_a_gain_is_shown_where_it_is_printed_wider_than_the_legend_says(half, text):
-    gain = Comparison(ratio=1.81, lo=1.81 / (1 + half), hi=1.81 * (1 + half), confidence=0.95, floor=0.01, rounds=8)
+    gain = Comparison(ratio=1.81, lo=1.81 / (1 + half), hi=1.81 * (1 + half), floor=0.01, rounds=8)
     assert gain_text(GainValue(gain, best=False)) == text

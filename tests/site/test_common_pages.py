@@ -130,7 +130,7 @@ def test_first_page_says_where_the_gil_was_turned_on(runs):
 
 
 def test_picture_of_an_open_ratio_has_the_interval_that_leaves_it_open():
-    seen = Comparison(ratio=1.3, lo=1.1, hi=1.5, confidence=0.95, floor=0.01, rounds=20, verdict_interval=(0.9, 1.9))
+    seen = Comparison(ratio=1.3, lo=1.1, hi=1.5, floor=0.01, rounds=20, verdict_interval=(0.9, 1.9))
     scale = ratio_scale([0.9, 1.9], 0, 100)
     (row,) = glance("w", [(Cell(workload="w", runner="threads", workers=2, build="3.14"), seen)], scale)["rows"]
     assert row["interval"] == {"at": scale.place(0.9), "end": scale.place(1.9)}

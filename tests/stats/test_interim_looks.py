@@ -16,7 +16,8 @@ from gilscope.toolkit.stats.interim_looks import (
     is_look_due,
     open_pairs,
 )
-from gilscope.toolkit.stats.ratios import judge_ratio, verdicts
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import simultaneous
 from tests.benchmarks.coverage import LOOKS, compared, false_words, stopped, table
 from tests.benchmarks.hostile_noise import LAST, WORKLOADS, simulate
 from tests.stats.matrix import known_noise
@@ -51,29 +52,18 @@ def test_clear_cells_need_no_more_rounds_and_others_do():
     ratios = {
         "clear": ratio(log(1.9), 0.03), "equal": ratio(0.0, 0.01), "edge": ratio(0.05, 0.04), "lost": ratio(0.0, 0.5),
     }
-    assert open_pairs(ratios) == {"edge": "no word", "lost": "no word"}
+    assert open_pairs(ratios) == {"edge", "lost"}
 
 
 def test_what_the_last_look_would_call_clear_is_open_on_the_way():
     near = {0: ratio(0.05, 0.04)}   # 2.45 standard errors
-    assert judge_ratio(near[0], final_confidence(1)) == "faster"
-    assert open_pairs(near) == {0: "no word"}
+    assert conclude(near[0], final_confidence(1)).verdict() == "faster"
+    assert open_pairs(near) == {0}
 
 
 def test_wide_cells_are_open_where_a_resolution_is_asked_for():
     ratios = {"clear": ratio(log(1.9), 0.03), "narrow": ratio(log(1.9), 0.009)}
-    assert open_pairs(ratios, resolution=0.01) == {"clear": "wide"}
-
-
-def test_margin_decides_what_equal_means():
-    ratios = {"equal": ratio(0.0, 0.01)}
-    assert open_pairs(ratios, margin=0.01) == {"equal": "no word"}
-
-
-def test_what_arms_measured_twice_were_off_by_is_not_clear():
-    clear = ratio(0.02, 0.002)
-    assert open_pairs({0: clear}) == {}
-    assert open_pairs({0: replace(clear, aa_error=0.025)}) == {0: "no word"}
+    assert open_pairs(ratios, resolution=0.01) == {"clear"}
 
 
 @pytest.mark.slow
@@ -94,9 +84,10 @@ def test_stopping_early_keeps_the_coverage_and_saves_rounds():
 
 def test_word_of_a_cell_that_was_left_alone_stays():
     table = {k: ratio(log(1.9), 0.03) if k % 2 else ratio(0.0, 0.5) for k in range(84)}
-    left = table.keys() - open_pairs(table).keys()
+    left = table.keys() - open_pairs(table)
     assert len(left) == 42
-    assert {verdicts(table, final_confidence(20))[k] for k in left} == {"faster"}
+    last = simultaneous(84, final_confidence(20))
+    assert {conclude(table[k], last).verdict() for k in left} == {"faster"}
 
 
 def test_clear_cells_take_part_in_every_third_round_early_on():
@@ -118,6 +109,6 @@ def test_cells_that_are_clear_early_are_covered_whenever_that_was():
 def test_a_pair_that_looks_calmer_than_its_group_does_not_stop_for_that():
     # Its own error is 0.5 %, the group's 0.06 * root(2 / 8) = 3 %: 8 % is beyond the floor, but not by 3.48 of them.
     calm = ratio(0.08, 0.01)
-    assert open_pairs({0: calm}) == {}
+    assert open_pairs({0: calm}) == set()
     rough = known_noise(0.06).usual
-    assert open_pairs({0: replace(calm, noise=rough)}) == {0: "no word"}
+    assert open_pairs({0: replace(calm, noise=rough)}) == {0}

@@ -10,7 +10,9 @@ from gilscope.toolkit.stats.estimators import scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import ArmSpread, pool_noise, pull_of_differences
 from gilscope.toolkit.stats.pair_kinds import ArmClass
-from gilscope.toolkit.stats.ratios import compare, verdicts
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import compare
+from gilscope.toolkit.stats.sample import CONFIDENCE
 from tests.stats.matrix import DISTURBANCES, EFFECTS, PAIRS, TREATMENTS, disturbed_group, group, known_noise
 
 
@@ -56,7 +58,7 @@ def test_each_class_of_workers_spends_freedom_on_its_own_effects_of_rounds():
 @pytest.mark.parametrize("logs", [RoundLogs(levels={}), RoundLogs(levels={"a": {0: 1.0}, "b": {0: 1.1}})])
 def test_nothing_is_known_from_too_few_numbers(logs):
     noise = pool_noise({"g": logs})["g"]
-    assert (noise.arm.spread, noise.usual.prior, noise.usual.floor(1)) == (inf, 0.0, inf)
+    assert (noise.arm.spread, noise.usual.prior, noise.usual.floor(9)) == (inf, 0.0, None)
     if logs.levels:
         assert compare(logs, noise, "a", "b").interval() == (0.0, inf)
 
@@ -64,9 +66,9 @@ def test_nothing_is_known_from_too_few_numbers(logs):
 def test_values_that_never_vary_do_not_show_their_noise():
     logs = RoundLogs(levels={arm: dict.fromkeys(range(4), float(arm)) for arm in range(4)})
     noise = pool_noise({"g": logs})["g"]
-    assert noise.usual.floor(4) == inf
+    assert noise.usual.floor(4) is None
     assert compare(logs, noise, 1, 0).interval() == (0.0, inf)
-    assert verdicts({"pair": compare(logs, noise, 1, 0)})["pair"] == "cannot tell"
+    assert conclude(compare(logs, noise, 1, 0), CONFIDENCE).verdict() == "cannot tell"
 
 
 def test_moderated_error_is_between_the_pairs_own_and_the_groups():

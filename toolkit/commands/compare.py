@@ -79,7 +79,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
                              "judged (default: never). A cell counts only if its whole confidence interval exceeds "
-                             "PERCENT and the difference exceeds the noise floor. Prints how many cells were not "
+                             "PERCENT. Prints how many cells were not "
                              "judged. Use it in CI. Two runs need --again: otherwise no cell can be judged.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",

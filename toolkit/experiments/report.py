@@ -38,7 +38,7 @@ SMOKE = "--smoke: all sizes are tiny and run once; the numbers show only that th
 MADE = {EffortLevel.FULL: "in full", EffortLevel.QUICK: "--quick",
         EffortLevel.SMOKE: "--smoke: the numbers mean nothing"}
 SCOPE = "All intervals are about this session: at another time, or beside other neighbours, ratios may differ by more."
-EXPERIMENTS = "gilscope/experiments/1"
+EXPERIMENTS = "gilscope/experiments/2"
 
 
 def experiment_of(run: Run) -> Experiment:

@@ -7,7 +7,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Entry, Quantity, RatioValue
-from gilscope.toolkit.report.table.cell_results import over_groups
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.sample import Summary, summarize
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell, Observation, Run
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.footnotes import Footnotes
-    from gilscope.toolkit.report.table.cell_results import Floors
+    from gilscope.toolkit.report.table.cell_results import NoiseFloor
+    from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.verdict import Comparison
 
 
@@ -117,10 +117,9 @@ class Results:
         """Return the speed-up of `cell` over `baseline`, paired by round, or None if they share no round."""
         return None if baseline is None or cell is None else self._ratios.compare(baseline, cell)
 
-    def floors(self) -> Floors:
+    def floors(self) -> dict[Clock, NoiseFloor]:
         """Return the noise floors over all groups of cells, with the differences that A/A arms showed."""
-        groups = dict.fromkeys(map(self._ratios.group, self._cells))
-        return over_groups([self._ratios.floors(group) for group in groups])
+        return self._ratios.floors({*map(self._ratios.group, self._cells)})
 
     def absence(self, cell: Cell | None) -> Absence | None:
         """Return why the cell has no number, or None if it has one."""

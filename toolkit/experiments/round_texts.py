@@ -95,14 +95,11 @@ def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary | None])
     if any(isinstance(value, Quantity) and value.spread is not None for value in values):
         yield _spread_line(summaries)
     comparisons = [value.comparison for value in values if isinstance(value, RatioValue)]
-    shown = [each for each in comparisons
-             if isfinite(each.hi) and each.verdict() != SpeedVerdict.SAME]
-    if shown:
-        levels = sorted({_level_text(each.confidence) for each in shown})
-        yield f"[ ] is the {or_text(levels)} % interval of one ratio by itself, from pairs of values of the same round."
+    if any(isfinite(each.hi) and each.verdict() != SpeedVerdict.SAME for each in comparisons):
+        yield "[ ] is the 95 % interval of one ratio by itself, from pairs of values of the same round."
     if any(each.verdict() == SpeedVerdict.CANNOT_TELL for each in comparisons):
-        yield ("? marks an undecided ratio: judged together with all others of this run and by the noise floor, "
-               "neither a difference nor its absence is shown.")
+        yield ("? marks an undecided ratio: judged together with all others of this run, neither a difference nor its "
+               "absence is shown. Its interval is that wider one.")
 
 
 def _spread_line(summaries: Iterable[Summary | None]) -> str:

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Cell, Machine, Note, Run
-    from gilscope.toolkit.report.table.cell_results import CellResult, Floors
+    from gilscope.toolkit.report.table.cell_results import CellResult, NoiseFloor
     from gilscope.toolkit.report.table.contrast import Contrast
     from gilscope.toolkit.report.table.judgement import Gate
     from gilscope.toolkit.report.table.matrix import WorkloadTable
-    from gilscope.toolkit.report.table.observations import MetricValue
+    from gilscope.toolkit.report.table.observations import Clock, MetricValue
     from gilscope.toolkit.report.table.recommendation import Advice, Option
-    from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
     from gilscope.toolkit.store import RunListing
@@ -230,7 +229,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
         return None
     verdict = found.verdict(margin) if found.paired else None
     return {
-        "ratio": found.ratio, **interval_values((found.lo, found.hi)), "confidence": found.confidence,
+        "ratio": found.ratio, **interval_values((found.lo, found.hi)),
         "floor": found.floor, "rounds": found.rounds, "sessions": found.sessions, "run_sessions": found.run_sessions,
         "verdict": verdict, "between": interval_values(found.between) if found.paired else None,
         "rounds_to_tell": rounds_to_tell(found, margin) if verdict == SpeedVerdict.CANNOT_TELL else None,
@@ -238,15 +237,12 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     }
 
 
-def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """Return the noise floors of a group of cells, those that are known."""
-    known: tuple[tuple[str, str, NoiseFloor | None], ...] = (
-        ("one", "wall", floors.single_wall), ("one", "cpu", floors.single_cpu), ("all", "wall", floors.all_wall),
-        ("all", "cpu", floors.all_cpu))
-    for workers, clock, floor in known:
-        if floor is not None:
-            yield {**group, "workers": workers, "clock": clock, "bound": floor.bound, "error": floor.error,
-                   "rounds": floor.rounds, "smallest": floor.smallest, "largest": floor.largest}
+def floor_values(floors: Mapping[Clock, NoiseFloor], group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield the noise floors of a group of cells by each clock, if they are known."""
+    for clock, floor in floors.items():
+        if floor.range is not None:
+            smallest, largest = floor.range
+            yield {**group, "clock": clock, "smallest": smallest, "largest": largest, "aa_error": floor.aa_error}
 
 
 def finite(value: Any) -> Any:

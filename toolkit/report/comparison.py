@@ -27,7 +27,7 @@ from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import first_text, floors_text, ratio_number
-from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict
 from gilscope.toolkit.units import clock_text, counted, format_seconds, list_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Remedy(StrEnum):
     ROUNDS = "rounds"   # after their number
     QUIET = "less noise"
     SESSIONS = "more sessions"
-    AA_ARM = "an A/A arm"
+    FIRST_ROUNDS = "more rounds"
 
 
 _NEEDS = {   # in the legend
@@ -58,7 +58,7 @@ _NEEDS = {   # in the legend
                      "ratio stay as they are"),
     _Remedy.QUIET: "less noise: a quieter machine",
     _Remedy.SESSIONS: "more sessions: rounds at other times (`gilscope run --add-session`)",
-    _Remedy.AA_ARM: "an A/A arm: a cell that is measured twice",
+    _Remedy.FIRST_ROUNDS: f"more rounds: at least {MIN_ROUNDS}",
 }
 
 
@@ -137,8 +137,8 @@ def _are_apart(contrasts: Iterable[Contrast]) -> bool:
 def verdict_lines(margin: float) -> tuple[str, ...]:
     """Return the meaning of the verdicts that are no difference; of two cells, and of a cell over hosts."""
     share = f"{margin * 100:g} %"
-    cannot = (f"cannot tell: by the wider intervals of verdicts, a difference above {share} is possible, and none "
-              "above the noise floor is significant.")
+    cannot = (f"cannot tell: by the wider intervals of verdicts, a difference above {share} is possible, and none is "
+              "significant.")
     return f"same: every difference above {share} is excluded.", cannot
 
 
@@ -157,15 +157,15 @@ def _legend(
     spread = spread_text(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time)
     yield " ".join(filter(None, [f"Times: medians over rounds; {_clock_text(contrasts)}.", spread]))
     yield from times_scope(each.comparison for each in contrasts)
-    yield (f"Ratio: how many times as fast {second} is as {first}, with its 95 % interval: 0.80x takes 1.25 times as "
-           "long. It compares robust means over rounds, not these medians: where rounds differ, it is not their "
-           "quotient.")
+    interval = "its 95 % interval" if _are_apart(contrasts) else "an interval"
+    yield (f"Ratio: how many times as fast {second} is as {first}, with {interval}: 0.80x takes 1.25 times as long. "
+           "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
     if _are_apart(contrasts):
         return
     yield from verdict_lines(margin)
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
-        yield ("Verdicts use wider intervals, which are printed where no difference is significant: "
-               f"{_family_text(len(contrasts), again=again)}.")
+        yield ("Intervals: 95 % for each ratio alone; where no difference is significant, the wider one that decides "
+               f"the verdict: {_family_text(len(contrasts), again=again)}.")
     wanted = {_need(each.comparison, margin) for each in contrasts if each.comparison} - {None}
     if wanted:
         yield f"needs: {'; '.join(text for remedy, text in _NEEDS.items() if remedy in wanted)}."
@@ -252,13 +252,15 @@ def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
 
 
 def _need(comparison: Comparison, margin: float) -> _Remedy | None:
-    """Return the remedy for a verdict of "cannot tell"; None for other verdicts, and for two runs."""
+    """Return the remedy for a verdict of "cannot tell"; None for other verdicts, for two runs, or if there is none."""
     if not comparison.paired or comparison.verdict(margin) != SpeedVerdict.CANNOT_TELL:
         return None
-    if comparison.floor is None:
-        return _Remedy.AA_ARM
     if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
         return _Remedy.SESSIONS
+    if not comparison.has_enough_rounds:
+        return _Remedy.FIRST_ROUNDS
+    if not comparison.judgeable:   # values that do not vary, which a note says
+        return None
     return _Remedy.QUIET if rounds_to_tell(comparison, margin) is None else _Remedy.ROUNDS
 
 

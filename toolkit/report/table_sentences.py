@@ -13,30 +13,31 @@ from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds, list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table.cell_results import Floors
+    from gilscope.toolkit.report.table.cell_results import NoiseFloor
     from gilscope.toolkit.report.table.matrix import WorkloadTable
+    from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
 
-def noise_line(floors: Floors) -> str:
+def noise_line(floors: Mapping[Clock, NoiseFloor]) -> str:
     """Return the noise floors by each clock, and the differences between cells that were measured twice.
 
     The noise floor of a cell depends on its rounds and on its noise, so it is a range: "wall 1.2 to 3.4 %".
     """
-    known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
-    seen = [(name, error) for name, error in (("wall", floors.wall_error), ("CPU", floors.cpu_error))
-            if error is not None]
+    named = [("CPU" if clock == "cpu" else clock, floor) for clock, floor in floors.items()]
+    known = [(name, floor.range) for name, floor in named if floor.range is not None]
+    seen = [(name, floor.aa_error) for name, floor in named if floor.aa_error is not None]
     errors = [f"{'more than 100 %' if error > 1 else percent(error, 1)} ({name})" for name, error in seen]
     most = "up to " if all(error <= 1 for _, error in seen) else ""
     aa_errors = f"; cells measured twice (A/A) differed by {most}{list_text(errors)}" if errors else ""
     if not known:
         return (f"Noise floor: unknown, since there are fewer than {MIN_ROUNDS} rounds, or values do not vary; no "
                 f"cell is called faster or slower{aa_errors}.")
-    bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
+    bounds = ", ".join(f"{name} {floors_text(range_)}" for name, range_ in known)
     return f"Noise floor, by cell: {bounds}{aa_errors}."
 
 

@@ -146,7 +146,7 @@ def gain_form(comparison: Comparison) -> GainForm:
     word = comparison.verdict()
     if word == SpeedVerdict.CANNOT_TELL and not gains_nothing(comparison):
         return "range"
-    if word != SpeedVerdict.FASTER and (word != SpeedVerdict.SLOWER or comparison.ratio * (1 + MARGIN) > 1):
+    if word not in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}:
         return "none"
     half = _half_of(comparison)
     # Rounded as it is printed: "±4 %" beside "where wider than 4 %" would contradict itself.

@@ -1,7 +1,7 @@
 """The set of arms that contains the fastest with 95 % confidence, by subset selection.
 
-An arm leaves the set if some other arm is significantly faster, and by more than the noise floor.  The truly fastest
-arm stays with probability 95 %, since only its own k - 1 one-sided comparisons with the other arms could remove it.
+An arm leaves the set if some other arm is significantly faster.  The truly fastest arm stays with probability 95 %,
+since only its own k - 1 one-sided comparisons with the other arms could remove it.
 
 Two builds are compared by the fastest arm of each, whichever these are (`FastestRatio`): to choose the arms with the
 highest estimates and to compare these two would treat the choice as known.
@@ -14,8 +14,8 @@ Simultaneous Confidence Intervals for Multiple Comparisons with the Best"; Hsu (
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from math import exp, inf, log1p
+from dataclasses import dataclass, replace
+from math import exp, inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.ratios import simultaneous
@@ -87,24 +87,19 @@ class FastestRatio[Arm: Hashable]:
         return 0 if self.leading is None else self.leading.rounds
 
     @property
-    def floor(self) -> float:
-        """Return the noise floor of the leaders, as a share; infinite: unknown."""
-        return inf if self.leading is None else self.leading.floor
+    def floor(self) -> float | None:
+        """Return the noise floor of the leaders, as a share; None: that of some pair is unknown."""
+        return None if None in self.ratios.values() or self.leading is None else self.leading.floor
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval that covers the truth with `confidence`, if the sets have the confidence `set_share`."""
-        return self._union(confidence, lambda ratio, each: ratio.interval(each))
-
-    def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude."""
-        return self._union(confidence, lambda ratio, each: ratio.between(each))
-
-    def _union(
-        self, confidence: float, ends: Callable[[Ratio, float], tuple[float, float]],
-    ) -> tuple[float, float]:
         each = set_share(confidence)
-        found = [(0.0, inf) if ratio is None else ends(ratio, each) for ratio in self.ratios.values()]
+        found = [(0.0, inf) if ratio is None else ratio.interval(each) for ratio in self.ratios.values()]
         return min(lo for lo, _ in found), max(hi for _, hi in found)
+
+    def careful(self) -> FastestRatio[Arm]:
+        """Return the same with at least the standard errors that the group's spread gives the pairs."""
+        return replace(self, ratios={pair: ratio and ratio.careful() for pair, ratio in self.ratios.items()})
 
 
 def fastest_ratio[Arm: Hashable](
@@ -130,5 +125,5 @@ def set_share(confidence: float) -> float:
 
 
 def _not_excluded(ratio: Ratio | None, confidence: float) -> tuple[float, float]:
-    """Return the log ratio, and the half-width of its interval, at least the floor; of an unknown one infinite."""
-    return (0.0, inf) if ratio is None else (ratio.center, max(ratio.half(confidence), log1p(ratio.floor)))
+    """Return the log ratio, and the half-width of its interval; of an unknown one infinite."""
+    return (0.0, inf) if ratio is None else (ratio.center, ratio.half(confidence))

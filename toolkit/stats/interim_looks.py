@@ -16,24 +16,22 @@ Jennison & Turnbull (2000), "Group Sequential Methods", sections 2.5 and 8.3 (th
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import ceil, expm1
-from typing import TYPE_CHECKING, Literal
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.model import FIRST_LOOK, MOST_LOOKS
-from gilscope.toolkit.stats.ratios import verdicts
+from gilscope.toolkit.stats.paired import conclude
+from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.ratios import Ratio
 
-Open = Literal["wide", "no word"]
-
 SHARE = 0.01     # of the error, for each interim look; the largest number of looks spends a fifth of it
-FIRST = FIRST_LOOK
 APART = 2        # rounds between two looks, at least
 EVERY = 3        # rounds, in one of which clear cells take part; a half of the bias for a twentieth more processes
 UNTIL = 12       # rounds: from then on clear cells take part in none
@@ -42,7 +40,7 @@ GROWTH = 4 / 3   # of the rounds from look to look; a third more rounds make an 
 
 def is_look_due(rounds: int) -> bool:
     """Return True if an interim look is due after that many rounds: 4, 6, 8, 11, 15, 20, 27, ..., at most 20 looks."""
-    at = FIRST
+    at = FIRST_LOOK
     for _ in range(MOST_LOOKS):
         if at >= rounds:
             return at == rounds
@@ -72,25 +70,17 @@ def final_confidence(looks: int) -> float:
 
 
 def open_pairs[Pair: Hashable](
-    ratios: Mapping[Pair, Ratio], *, margin: float = MARGIN, resolution: float | None = None,
-) -> dict[Pair, Open]:
-    """Return the pairs that need more rounds, and the reason; at an interim look, at most `MOST_LOOKS` times.
+    ratios: Mapping[Pair, Ratio | FastestRatio[Any]], resolution: float | None = None,
+) -> set[Pair]:
+    """Return the pairs that need more rounds; at an interim look, at most `MOST_LOOKS` times.
 
-    A pair has at least the standard error that its group's spread gives it.  A pair that gets no more rounds keeps its
-    verdict, as the last look requires less confidence.
+    A pair that gets no more rounds keeps its verdict, as the last look requires less confidence.
 
     Args:
         ratios: All ratios of the table after the rounds so far, including those that got no more rounds.
-        margin: The largest difference that counts as none, as a share.
         resolution: The requested half-width of 95 % intervals, as a share; None: any.
     """
-    careful = {
-        pair: replace(ratio, error=max(ratio.error, ratio.noise.pooled(ratio.rounds))) for pair, ratio in ratios.items()
-    }
-    undecided: dict[Pair, Open] = {}
-    for pair, verdict in verdicts(careful, interim_confidence(), margin).items():
-        if verdict == SpeedVerdict.CANNOT_TELL:
-            undecided[pair] = "no word"
-        elif resolution is not None and expm1(careful[pair].half()) > resolution:
-            undecided[pair] = "wide"
-    return undecided
+    each = simultaneous(len(ratios), interim_confidence())
+    seen = {pair: conclude(ratio.careful(), each) for pair, ratio in ratios.items()}
+    return {pair for pair, comparison in seen.items() if comparison.verdict() == SpeedVerdict.CANNOT_TELL or (
+        resolution is not None and sqrt(comparison.hi / comparison.lo) - 1 > resolution)}

@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from math import exp, inf, log, sqrt, sumprod
+from math import expm1, inf, sqrt, sumprod
 from statistics import fmean, median
 
 from gilscope.toolkit.stats.arm_scales import ALONE, scatter_of_scales, unlike_arms
@@ -35,9 +35,11 @@ from gilscope.toolkit.stats.log_times import ArmErrors, LevelFit, RoundLogs, fit
 from gilscope.toolkit.stats.pair_kinds import ArmClass, KindSpread, PairKind, kind_of, kind_spreads
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrelation, inflation, serial_correlation
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 RARE = 0.1             # share of far values of a pair up to which they do not count in full
 FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
+MOST_LOG = 300.0       # the largest half-width of an interval in logs whose ends a float can express
 CLOCK = 1e-9           # smaller errors than that, as shares, are of no clock: the values do not show their noise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +88,13 @@ class PairNoise:
         wider = self.widening * inflation(self.correlation.applied, rounds)
         return wider * t_quantile(confidence, self.freedom(rounds))
 
-    def floor(self, rounds: int) -> float:
-        """Return the noise floor of a cell with `rounds` rounds, as a share: 0.013 is 1.3 %."""
+    def floor(self, rounds: int) -> float | None:
+        """Return the noise floor of a cell with `rounds` rounds, as a share: 0.013 is 1.3 %.
+
+        None if these are too few, or if the noise is unknown: then there is no verdict.
+        """
         half = self.reach(CONFIDENCE, rounds) * self.pooled(rounds)
-        return exp(half) - 1 if half < log(1e6) else inf
+        return expm1(half) if rounds >= MIN_ROUNDS and half < MOST_LOG else None
 
 
 UNKNOWN = PairNoise(spread=inf, cutoff=0.0, prior=0.0)

@@ -1,4 +1,4 @@
-"""The noise floor: the largest difference expected between two arms of equal speed in one run."""
+"""Check the noise of a run by its A/A arms, which are measured twice."""
 
 from __future__ import annotations
 
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 CHANCE = 0.05      # significance level: below it the pooled noise is considered too small
 FARTHEST = 8.0     # limit of a normal score, so that no single arm widens a whole run further
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseFloor:
-    """The noise floors of the cells of a group: the fewer rounds a cell has, the larger its noise floor."""
-
-    error: float | None       # largest A/A difference, as a share; None: there is no A/A arm
-    bound: float              # largest expected difference by the spread of all processes, at least `error`
-    rounds: int               # of the cell with the most, for which `bound` holds
-    smallest: float           # of the noise floors of all compared cells
-    largest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

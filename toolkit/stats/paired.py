@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
-from math import expm1, isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.ratios import compare, simultaneous
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS, Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.noise_floor import AACheck
@@ -49,8 +46,6 @@ class PairedArms[Arm: Hashable]:
         })
         noises, self._check = checked_noise({None: self._logs}, {None: aa_pairs}, classes=classes)
         self._noise = noises[None]
-        ratios = compare_pairs(self._logs, self._noise, aa_pairs).values()
-        self._aa_error = max((expm1(abs(each.center)) for each in ratios), default=0.0)
         # Every arm except the A/A arms has one baseline, or is one.
         self._confidence = simultaneous(len(seconds) - len(aa_pairs) - 1)
 
@@ -58,37 +53,41 @@ class PairedArms[Arm: Hashable]:
         """Compare `sample` with `baseline`; None if the two share too few rounds."""
         if len(self._logs.difference(baseline, sample)) < MIN_ROUNDS:
             return None
-        ratio = replace(compare(self._logs, self._noise, baseline, sample), aa_error=self._aa_error)
-        return conclude(ratio, self._check, self._confidence, clock=self._clock)
+        ratio = compare(self._logs, self._noise, baseline, sample)
+        return conclude(ratio, self._confidence, self._check, clock=self._clock)
 
 
 def conclude(
-    ratio: Ratio | FastestRatio[Any], check: AACheck, confidence: float, *, clock: str = "wall time",
+    ratio: Ratio | FastestRatio[Any], confidence: float, check: AACheck | None = None, *, clock: str = "wall time",
     notes: Sequence[Note] = (), rounds: int | None = None,
 ) -> Comparison:
     """Return the comparison for a ratio, with the notes that its noise requires.
 
     Args:
         ratio: The sample against its baseline.
-        check: The A/A check of the noise behind the ratio.
         confidence: The confidence of the interval that decides the verdict; in a table `ratios.simultaneous`.
+        check: The A/A check of the noise behind the ratio; None: no notes are needed.
         clock: The name of the clock, for notes.
         notes: Further notes; they come first.
         rounds: Behind the ratio, if its own are sessions; None: its own.
     """
     lo, hi = ratio.interval()
     rounds = rounds or ratio.rounds
-    known = isfinite(ratio.floor) and lo > 0
-    all_notes = list(notes) if check.arms else [*notes, UNCHECKED]
+    of_noise = () if check is None else _noise_notes(ratio, check, clock, rounds)
+    return Comparison(
+        ratio=ratio.ratio, lo=lo, hi=hi, floor=ratio.floor, rounds=rounds,
+        verdict_interval=ratio.interval(confidence), notes=(*notes, *of_noise))
+
+
+def _noise_notes(ratio: Ratio | FastestRatio[Any], check: AACheck, clock: str, rounds: int) -> Iterator[Note]:
+    """Yield the notes that the noise of a ratio requires, see `conclude`."""
+    if not check.arms:
+        yield UNCHECKED
     if ratio.rounds < MIN_ROUNDS:
         unit = "rounds" if rounds < MIN_ROUNDS else "sessions"
-        all_notes.append(Note(text=f"fewer than {MIN_ROUNDS} {unit}: nothing can be called faster or slower"))
-    elif not known:
-        all_notes.append(UNKNOWN)
+        yield Note(text=f"fewer than {MIN_ROUNDS} {unit}: nothing can be called faster or slower")
+    elif ratio.floor is None:
+        yield UNKNOWN
     if check.widening > 1:
-        all_notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
-                          f"intervals of {clock} are {check.widening:.1f} times wider for it"))
-    return Comparison(
-        ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
-        rounds=rounds, verdict_interval=ratio.between(confidence), notes=tuple(all_notes),
-    )
+        yield Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
+                        f"intervals of {clock} are {check.widening:.1f} times wider for it")

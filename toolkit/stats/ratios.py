@@ -16,22 +16,22 @@ were few.  In a trial it produced a false verdict in two synthetic tables of fiv
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, inf, isfinite, log1p, pow, sqrt  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import NORMAL, SMALL
 from gilscope.toolkit.stats.estimators import huber
+from gilscope.toolkit.stats.noise import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, verdict_for
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise, PairNoise
 
-MOST_LOG = 300.0     # largest half-width in logs that a float can express
 POWER = 0.8          # of the suggested number of rounds to reach a verdict; the convention (Cohen 1988)
 MOST_ROUNDS = 200    # about what a night allows; beyond it, a quieter machine is the better advice
 
@@ -44,7 +44,6 @@ class Ratio:
     error: float       # its moderated standard error
     rounds: int        # common to both arms
     noise: PairNoise
-    aa_error: float = 0.0   # the largest A/A difference, as a share: a lower bound of the noise floor
 
     @property
     def ratio(self) -> float:
@@ -52,9 +51,9 @@ class Ratio:
         return exp(self.center)
 
     @property
-    def floor(self) -> float:
-        """Return the noise floor for that number of rounds, as a share."""
-        return max(self.noise.floor(self.rounds), self.aa_error)
+    def floor(self) -> float | None:
+        """Return the noise floor for that number of rounds, as a share; None: it is unknown, and so is the verdict."""
+        return self.noise.floor(self.rounds)
 
     def half(self, confidence: float = CONFIDENCE) -> float:
         """Return the half-width of the interval, in logs: 0.03 is about 3 %."""
@@ -65,13 +64,9 @@ class Ratio:
         half = self.half(confidence)
         return (exp(self.center - half), exp(self.center + half)) if half < MOST_LOG else (0.0, inf)
 
-    def between(self, confidence: float) -> tuple[float, float]:
-        """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor.
-
-        A difference smaller than that between two arms of equal speed cannot be detected.
-        """
-        lo, hi = self.interval(confidence)
-        return min(lo, self.ratio / (1 + self.floor)), max(hi, self.ratio * (1 + self.floor))
+    def careful(self) -> Ratio:
+        """Return the same with at least the standard error that the group's spread gives it."""
+        return replace(self, error=max(self.error, self.noise.pooled(self.rounds)))
 
 
 def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sample: Arm) -> Ratio:
@@ -85,9 +80,7 @@ def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sa
         raise ValueError("the two arms share no round")
     own = noise.between(baseline, sample)
     center = huber(differences, own.cutoff)
-    return Ratio(
-        center=center, error=own.error(differences, center), rounds=len(differences), noise=own,
-    )
+    return Ratio(center=center, error=own.error(differences, center), rounds=len(differences), noise=own)
 
 
 def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
@@ -95,41 +88,14 @@ def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
     return pow(confidence, 1 / max(count, 1))
 
 
-def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict on a ratio, see `verdict.verdict_for`.
-
-    Args:
-        ratio: The ratio of a cell.
-        confidence: The confidence of its interval; in a table, see `verdicts`.
-        margin: A share, such as 0.03.
-    """
-    if ratio.rounds < MIN_ROUNDS:
-        return SpeedVerdict.CANNOT_TELL
-    return verdict_for(ratio.between(confidence), margin)
-
-
-def verdicts[Pair: Hashable](
-    ratios: Mapping[Pair, Ratio], confidence: float = CONFIDENCE, margin: float = MARGIN,
-) -> dict[Pair, SpeedVerdict]:
-    """Return the verdict on each ratio of a table; all of them are correct at once with `confidence`.
-
-    Args:
-        ratios: The family of ratios that are judged together; more of them need wider intervals.
-        confidence: The confidence of the table; at the last of several looks `interim_looks.final_confidence`.
-        margin: The largest difference that counts as none, as a share.
-    """
-    each = simultaneous(len(ratios), confidence)
-    return {pair: judge_ratio(ratio, each, margin) for pair, ratio in ratios.items()}
-
-
 def rounds_until(center: float, half: float, error: float, rounds: int, margin: float = MARGIN) -> int | None:
     """Return the number of rounds after which a log ratio has a verdict with a probability of `POWER`.
 
-    Intervals, noise floors and errors shrink with the root of the rounds; noise and ratio stay as they are.
+    Intervals and errors shrink with the root of the rounds; noise and ratio stay as they are.
 
     Args:
         center: The log ratio, taken for the true one.
-        half: Half of the interval that decides its verdict after `rounds` rounds, at least its noise floor.
+        half: Half of the interval that decides its verdict after `rounds` rounds.
         error: Its standard error after them.
         rounds: The rounds so far.
         margin: The largest difference that counts as none, as a share.
@@ -154,7 +120,7 @@ def verdict_probability(center: float, half: float, error: float, margin: float 
 
     Args:
         center: The true log ratio.
-        half: Half of the interval that decides, in logs, at least the noise floor.
+        half: Half of the interval that decides, in logs.
         error: The standard error of the estimate.
         margin: The largest difference that counts as none, as a share.
     """

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import HUBER, huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs, fit
-from gilscope.toolkit.stats.ratios import MOST_LOG
+from gilscope.toolkit.stats.noise import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import inflation
 

@@ -38,8 +38,7 @@ class Comparison:
     ratio: float              # > 1: faster than the baseline
     lo: float
     hi: float
-    confidence: float         # achieved, 0..1
-    floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown, as between two runs
+    floor: float | None       # 0.013: two equal cells differ by up to 1.3 %; None: unknown, so there is no verdict
     rounds: int
     paired: bool = True       # False: of two runs, between which the machine may have changed: it has no verdict
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
@@ -81,7 +80,7 @@ class Comparison:
     @property
     def judgeable(self) -> bool:
         """Return True if there are enough rounds for a verdict, and their noise is known."""
-        return self.floor is not None and self.has_enough_rounds and self.lo > 0
+        return self.floor is not None
 
     @property
     def differs(self) -> bool:

@@ -41,7 +41,7 @@ def host_run(name, label="night", *, factor=1.0, rounds=8):
 
 def comparison(ratio, spread=0.002):
     """Return what one host says of two cells, with half of its interval."""
-    return Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, confidence=0.95, floor=0.001, rounds=8)
+    return Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, floor=0.001, rounds=8)
 
 
 def write_fleet(results, label="night", *, factor=1.0, names=tuple(HOSTS), lost=()):

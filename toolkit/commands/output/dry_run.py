@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.stats.interim_looks import FIRST
+from gilscope.toolkit.model import FIRST_LOOK
 from gilscope.toolkit.units import MOST_NAMED, counted, few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def rounds_text(settings: Settings) -> str:
 
 
 def _range(settings: Settings) -> tuple[int, int]:
-    return min(FIRST, settings.rounds) if settings.where_open else settings.rounds, settings.rounds
+    return min(FIRST_LOOK, settings.rounds) if settings.where_open else settings.rounds, settings.rounds
 
 
 def _asked(selection: Selection) -> Iterator[str]:

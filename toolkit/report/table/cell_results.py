@@ -1,4 +1,4 @@
-"""The numbers of one cell and of one row of a table, and the noise floors of a group of cells."""
+"""The numbers of one cell and of one row of a table, and the noise floors of its cells."""
 
 from __future__ import annotations
 
@@ -7,49 +7,22 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.table.process_notes import process_notes
-from gilscope.toolkit.stats.noise_floor import NoiseFloor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table.observations import Absence, MetricValue
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Floors:
-    """The noise floors of one group of cells; None if they are unknown."""
+class NoiseFloor:
+    """The noise floors of compared cells by one clock, as shares: cells with fewer rounds have larger ones."""
 
-    single_wall: NoiseFloor | None = None   # at least the A/A error with one worker
-    single_cpu: NoiseFloor | None = None
-    all_wall: NoiseFloor | None = None      # at least the error of all A/A arms; for comparisons with more workers
-    all_cpu: NoiseFloor | None = None
-    wall_error: float | None = None         # largest A/A difference, as a share; also known where the floors are not
-    cpu_error: float | None = None
-
-
-def over_groups(groups: Sequence[Floors]) -> Floors:
-    """Return the noise floors of several groups of cells as those of one: the ranges over all of them."""
-    return Floors(
-        single_wall=_widest(each.single_wall for each in groups),
-        single_cpu=_widest(each.single_cpu for each in groups),
-        all_wall=_widest(each.all_wall for each in groups), all_cpu=_widest(each.all_cpu for each in groups),
-        wall_error=_largest(each.wall_error for each in groups), cpu_error=_largest(each.cpu_error for each in groups))
-
-
-def _largest(errors: Iterable[float | None]) -> float | None:
-    return max((error for error in errors if error is not None), default=None)
-
-
-def _widest(floors: Iterable[NoiseFloor | None]) -> NoiseFloor | None:
-    known = [floor for floor in floors if floor is not None]
-    if not known:
-        return None
-    return NoiseFloor(
-        error=_largest(floor.error for floor in known),
-        bound=max(floor.bound for floor in known), rounds=max(floor.rounds for floor in known),
-        smallest=min(floor.smallest for floor in known), largest=max(floor.largest for floor in known))
+    range: tuple[float, float] | None   # the smallest and the largest; None: unknown
+    aa_error: float | None              # the largest difference between a cell and its A/A arm; None: there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_time, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.sample import CONFIDENCE, Summary, summarize
+from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.stats.unpaired import UnpairedRatio
 from gilscope.toolkit.stats.verdict import Comparison
 
@@ -167,8 +167,7 @@ def _unpaired(cell: Cell, clock: Clock, first: Ratios, second: Ratios) -> Compar
     """Return the ratio of two runs; both have numbers."""
     ratio = UnpairedRatio(before=first.level(cell, clock), after=second.level(cell, clock))
     lo, hi = ratio.interval()
-    return Comparison(ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=None, rounds=ratio.rounds,
-                      paired=False)
+    return Comparison(ratio=ratio.ratio, lo=lo, hi=hi, floor=None, rounds=ratio.rounds, paired=False)
 
 
 def _with_side_notes(contrast: Contrast, sides: tuple[Ratios, Ratios], names: tuple[str, str]) -> Contrast:

@@ -41,7 +41,7 @@ def gains_nothing(comparison: Comparison) -> bool:
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
     """Return the rounds that give a verdict with 80 % power, or None if more rounds alone cannot: see `stats`."""
     ends = (*comparison.between, comparison.lo, comparison.hi)
-    if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval
+    if not comparison.paired or min(ends) <= 0:   # two runs, or too few rounds for an interval
         return None
     if comparison.run_sessions > 1:   # rounds of the same session do not tell how sessions differ
         return None

@@ -19,10 +19,11 @@ from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds
 from gilscope.toolkit.stats.sample import summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table.cell_results import Floors
+    from gilscope.toolkit.report.table.cell_results import NoiseFloor
+    from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -38,7 +39,7 @@ class WorkloadTable:
     busy: float | None                  # cores that the baseline keeps busy: 1.0 if it computes, 0.0 if it waits
     builds: tuple[str, ...]
     rows: tuple[TableRow, ...]
-    floors: Floors
+    floors: Mapping[Clock, NoiseFloor]
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
     advice: tuple[Advice, ...]          # one per build
@@ -90,7 +91,7 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
               for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
-        builds=builds, rows=rows, floors=ratios.floors(group),
+        builds=builds, rows=rows, floors=ratios.floors([group]),
         notes=_common_notes(rows, contrasts), contrasts=tuple(contrasts),
         advice=tuple(advice.values()),
         fastest_of_builds=tuple(

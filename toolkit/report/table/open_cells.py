@@ -41,7 +41,7 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
     required = {pair for group in groups.values() for pair in _required_pairs(group, run)}
     later = {pair for group in groups.values() for pair in _best_pairs(ratios, group)}
     known = {pair: ratio for pair in required | later if (ratio := ratios.ratio(*pair)) is not None}
-    open_ = open_pairs(known, resolution=resolution).keys() | ((required | later) - known.keys())
+    open_ = open_pairs(known, resolution) | ((required | later) - known.keys())
     open_ = (open_ & required) or open_
     needed = {cell for baseline, sample, _ in open_ for cell in (baseline, sample)}
     # The result of a baseline that nothing is compared with is its time: every round makes that more precise.

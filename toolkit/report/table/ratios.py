@@ -8,31 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import expm1, isfinite, log
-from typing import TYPE_CHECKING
+from math import expm1, log
+from typing import TYPE_CHECKING, get_args
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
-from gilscope.toolkit.report.table.cell_results import Floors
-from gilscope.toolkit.report.table.observations import Absence, group_of
+from gilscope.toolkit.report.table.cell_results import NoiseFloor
+from gilscope.toolkit.report.table.observations import Absence, Clock, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.stats.best import best_of, fastest_ratio
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
-from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
+from gilscope.toolkit.stats.noise_floor import AACheck, checked_noise
 from gilscope.toolkit.stats.pair_kinds import ArmClass
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sessions import FEWEST, levels_of_sessions
 from gilscope.toolkit.stats.unpaired import run_level
-from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
-    from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
+    from gilscope.toolkit.report.table.observations import Index, NoiseGroup
     from gilscope.toolkit.stats.best import FastestRatio
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.unpaired import RunLevel
@@ -46,27 +45,14 @@ class ClockRatios:
     logs: Mapping[NoiseGroup, RoundLogs[Cell]]   # by round; from three sessions on, by session
     noises: Mapping[NoiseGroup, Noise]
     check: AACheck
-    aa_errors: Mapping[NoiseGroup, Sequence[tuple[int, float]]]   # workers of each A/A arm, and its error as a share
+    aa_errors: Mapping[NoiseGroup, float]   # the largest difference between a cell and its A/A arm, as a share
 
     def ratio(self, group: NoiseGroup, baseline: Cell, sample: Cell) -> Ratio | None:
         """Return the estimated ratio of two cells of a group, None if they share no round."""
         logs = self.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
-        error = self.error(group, max(baseline.workers, sample.workers))
-        return replace(compare(logs, self.noises[group], baseline, sample), aa_error=error or 0.0)
-
-    def error(self, group: NoiseGroup, workers: int | None = None) -> float | None:
-        """Return the largest error of the A/A arms of a group, None if it has no arms.
-
-        Args:
-            group: The group of the comparison.
-            workers: The larger number of workers of its two sides; for 1, only arms with one worker count if there are
-                any.
-        """
-        errors = self.aa_errors.get(group, ())
-        single = [error for count, error in errors if count == workers == 1]
-        return max(single or [error for _, error in errors], default=None)
+        return compare(logs, self.noises[group], baseline, sample)
 
 
 class Ratios:
@@ -140,7 +126,7 @@ class Ratios:
     def _concluded(self, ratio: Ratio | FastestRatio[Cell], baseline: Cell, sample: Cell, clock: Clock) -> Comparison:
         rounds = self._shared_rounds(baseline, sample, clock)
         comparison = conclude(
-            ratio, self.by(clock).check, self.confidence, clock=clock_text(clock), rounds=len(rounds),
+            ratio, self.confidence, self.by(clock).check, clock=clock_text(clock), rounds=len(rounds),
             notes=[*noise_notes(self.by(clock).noises[self.group(sample)].usual, clock)])
         if self.sessions < 2:
             return comparison
@@ -170,8 +156,8 @@ class Ratios:
         Args:
             cells: Cells of one group; each must have numbers.
         """
-        known = isfinite(self.wall.noises[self.group(cells[0])].arm.spread)
-        return best_of(cells, self._shared_ratio, self._together) if known else None
+        known = self.floors([self.group(cells[0])])["wall"].range
+        return best_of(cells, self._judgeable_ratio, self._together) if known else None
 
     def compare_fastest(
         self, baselines: Sequence[Cell], samples: Sequence[Cell],
@@ -185,57 +171,47 @@ class Ratios:
         Returns:
             The fastest by their estimates, and the comparison; None if these two share no round.
         """
-        found = fastest_ratio(baselines, samples, self._shared_ratio, self.confidence)
+        found = self.fastest(baselines, samples, self.confidence)
         if found.leading is None:
             return None
         return (*found.leaders, self._concluded(found, *found.leaders, "wall"))
 
-    def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | None:
-        """Return the ratio by wall time, None if the two share too few rounds, or sessions, for any claim."""
-        ratio = self.ratio(baseline, sample)
-        return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
+    def fastest(
+        self, baselines: Sequence[Cell], samples: Sequence[Cell], confidence: float,
+    ) -> FastestRatio[Cell]:
+        """Return the ratio of the fastest cells, see `compare_fastest`, for intervals of at most this confidence."""
+        return fastest_ratio(baselines, samples, self._judgeable_ratio, confidence)
 
-    def floors(self, group: NoiseGroup) -> Floors:
-        """Return the largest expected differences between two cells of equal speed of a group."""
-        return Floors(
-            single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
-            all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
-            wall_error=self.wall.error(group), cpu_error=self.cpu.error(group),
-        )
+    def _judgeable_ratio(self, baseline: Cell, sample: Cell) -> Ratio | None:
+        """Return the ratio by wall time, None if it can have no verdict."""
+        ratio = self.ratio(baseline, sample)
+        return None if ratio is None or ratio.floor is None else ratio
+
+    def floors(self, groups: Collection[NoiseGroup]) -> dict[Clock, NoiseFloor]:
+        """Return the largest expected differences between two cells of equal speed of some groups, by clock."""
+        found: dict[Clock, NoiseFloor] = {}
+        for clock in get_args(Clock):
+            known = [floor for group in groups for floor in self._floors(group, clock)]
+            errors = [error for group, error in self.by(clock).aa_errors.items() if group in groups]
+            found[clock] = NoiseFloor(
+                range=(min(known), max(known)) if known else None, aa_error=max(errors, default=None))
+        return found
 
     def by(self, clock: Clock) -> ClockRatios:
         """Return the run by one clock."""
         return self.wall if clock == "wall" else self.cpu
 
-    def _floor(self, group: NoiseGroup, clock: Clock, workers: int | None = None) -> NoiseFloor | None:
-        numbers = self.by(clock)
-        logs, noise = numbers.logs.get(group), numbers.noises.get(group)
-        rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
-        if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.usual.floor(rounds)):
-            return None
-        error = numbers.error(group, workers)
-        bound = max(bound, error or 0.0)
-        floors = [*self._compared_floors(group, clock, workers)] or [bound]
-        return NoiseFloor(error=error, bound=bound, rounds=rounds, smallest=min(floors), largest=max(floors))
-
-    def _compared_floors(self, group: NoiseGroup, clock: Clock, workers: int | None) -> Iterator[float]:
-        """Yield the noise floor of each cell of a group against its baseline and against the same cell of other builds.
-
-        Args:
-            group: The group of the cells.
-            clock: The clock of the comparison.
-            workers: 1: only cells with one worker.
-        """
-        run = self.index.run
+    def _floors(self, group: NoiseGroup, clock: Clock) -> Iterator[float]:
+        """Yield the known noise floors of the cells of a group against baseline, other builds and A/A arms."""
+        run, logs = self.index.run, self.by(clock).logs.get(group)
         pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
-        for cell in self.by(clock).logs[group].levels:
-            if cell.twin or workers not in {None, cell.workers}:
-                continue
-            baselines = [replace(cell, runner=run.baseline, workers=1),
-                         *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
-            for baseline in baselines:
-                ratio = None if baseline == cell else self.ratio(baseline, cell, clock)
-                if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
+        for cell in logs.levels if logs else ():
+            others = [replace(cell, twin=False)] if cell.twin else [
+                replace(cell, runner=run.baseline, workers=1),
+                *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
+            for other in others:
+                ratio = None if other == cell else self.ratio(other, cell, clock)
+                if ratio is not None and ratio.floor is not None:
                     yield ratio.floor
 
     def rounds(self, clock: Clock) -> Mapping[NoiseGroup, RoundLogs[Cell]]:
@@ -273,10 +249,9 @@ class Ratios:
             logs, aa_pairs, shared_rounds=shared_rounds,
             classes={cell: ArmClass(workers=cell.workers > 1, build=cell.build) for cell in cells},
             treatments={cell: _treatment(cell) for cell in cells})
-        aa_errors = {
-            group: [(cell.workers, expm1(abs(ratio.center)))
-                    for (cell, _), ratio in compare_pairs(logs[group], noises[group], pairs).items()]
-            for group, pairs in aa_pairs.items()}
+        found = {group: compare_pairs(logs[group], noises[group], pairs) for group, pairs in aa_pairs.items()}
+        aa_errors = {group: max(expm1(abs(ratio.center)) for ratio in ratios.values())
+                     for group, ratios in found.items() if ratios}
         return ClockRatios(logs=logs, noises=noises, check=check, aa_errors=aa_errors)
 
 

@@ -128,13 +128,18 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     )
 
 
+def have_fastest(gil: Advice, free: Advice) -> bool:
+    """Return True if both builds have a model that is faster than the baseline, so that their fastest are compared."""
+    return bool(gil.options and free.options)
+
+
 def compare_fastest(ratios: Ratios, gil: Advice, free: Advice) -> FastestOfBuilds | None:
     """Compare the fastest models of a build with a GIL and of a free-threaded one, by time; None if one has none.
 
     The preferred models would not do: one that is simpler may be a tenth slower.  Which models are the fastest is
     uncertain, so the interval holds for whichever of all measured cells they are.
     """
-    if not gil.options or not free.options:
+    if not have_fastest(gil, free):
         return None
     found = ratios.compare_fastest(gil.measured, free.measured)
     return None if found is None else FastestOfBuilds(gil=found[0], free=found[1], comparison=found[2])
@@ -250,6 +255,6 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
     if result.speedup is None:
         return None
     if not result.speedup.judgeable:
-        return "floor" if result.speedup.floor is None else "rounds"
+        return "floor" if result.speedup.has_enough_rounds else "rounds"
     is_settled = result.speedup.differs or result.speedup.between[1] - 1 <= SETTLING_GAIN
     return None if is_settled else "noise"

@@ -115,7 +115,8 @@ def _workload(
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
               for each in (seen.ratio, seen.lo, seen.hi)]
-    floor = table.floors.all_wall.largest if table.floors.all_wall else None
+    floors = table.floors["wall"].range
+    band = floors and floors[1]
     scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
@@ -129,7 +130,7 @@ def _workload(
         "baseline": table.baseline, "noise": noise_line(table.floors), "notes": visible_all([
             *filter(None, [spread_line(table.times)]), *times_scope(table.speedups),
             *(f"{note.text}." for note in table.notes)]),
-        "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
+        "dots": [dots(build, results, scale, band) | {"build": build} for build, results in compared.items()],
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [chart for build, results in by_build.items() if (chart := _scaling(table, build, results))],
         "rounds": [_rounds(cell, observations) for cell in numbers if observations.get(cell)],
