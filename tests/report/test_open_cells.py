@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.open_cells import open_cells
 from tests.fakes import RunMaker
 
@@ -106,3 +107,21 @@ def test_the_best_of_two_builds_wait_until_all_else_is_clear():
     found = names(open_cells(made(more, ("3.14", "3.14t")), [*more]))
     assert ("processes-fork", "3.14", False) in found
     assert ("threads", "3.14", False) not in found
+
+
+def test_fastest_of_builds_is_open_while_the_report_cannot_tell():
+    """The leaders alone are clear, but a model that may be the fastest as well leaves their ratio open."""
+    maker, cells = RunMaker(rounds=6, noise=0.008, seed=1), []
+    for build, serial, parallel, models in (
+            ("3.14", 0.40, 0.2, {"processes": 1.0, "subinterpreters": 1.015, "loky": 1.005, "interpreter-pool": 1.012}),
+            ("3.14t", 0.46, 0.194, {"processes": 1.0, "subinterpreters": 1.015, "free-threads": 1.005})):
+        base = cell(build=build)
+        maker.measure(base, serial)
+        maker.twin(base, serial)
+        for model, factor in models.items():
+            maker.measure(cell(model, 4, build), parallel * factor)
+        cells += [base, replace(base, twin=True), *(cell(model, 4, build) for model in models)]
+    run = maker.run(("3.14", "3.14t"), looks=1)
+    (fastest,) = build_tables(run)[0].fastest_of_builds
+    assert fastest.comparison.verdict() == "cannot tell"
+    assert {fastest.gil, fastest.free} < open_cells(run, cells)

@@ -14,7 +14,7 @@ from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.matrix import table_rows
 from gilscope.toolkit.report.table.observations import Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.recommendation import advise, compare_fastest
+from gilscope.toolkit.report.table.recommendation import advise, have_fastest
 from gilscope.toolkit.stats.interim_looks import open_pairs
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.observations import Clock
+    from gilscope.toolkit.stats.best import FastestRatio
+    from gilscope.toolkit.stats.ratios import Ratio
 
-    Pair = tuple[Cell, Cell, Clock]   # the baseline first
+    type Question = tuple[tuple[Cell, ...], Clock]   # the cells that the answer compares
 
 def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None) -> frozenset[Cell]:
     """Return those of `cells` that need more rounds, none if every answer is clear.
@@ -38,31 +40,32 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
     for cell in cells:
         if not cell.twin:
             groups.setdefault(group_of(cell), []).append(cell)
-    required = {pair for group in groups.values() for pair in _required_pairs(group, run)}
-    later = {pair for group in groups.values() for pair in _best_pairs(ratios, group)}
-    known = {pair: ratio for pair in required | later if (ratio := ratios.ratio(*pair)) is not None}
-    open_ = open_pairs(known, resolution) | ((required | later) - known.keys())
-    open_ = (open_ & required) or open_
-    needed = {cell for baseline, sample, _ in open_ for cell in (baseline, sample)}
+    required = {question for group in groups.values() for question in _required_pairs(group, run)}
+    known: dict[Question, Ratio | FastestRatio[Cell]] = {
+        (pair, clock): ratio for pair, clock in required if (ratio := ratios.ratio(*pair, clock)) is not None}
+    for group in groups.values():
+        known |= _fastest_of_builds(ratios, group)
+    open_ = open_pairs(known, resolution) | (required - known.keys())
+    needed = {cell for asked, _ in (open_ & required) or open_ for cell in asked}
     # The result of a baseline that nothing is compared with is its time: every round makes that more precise.
-    needed |= {cell for cell in cells if not cell.twin} - {cell for pair in required for cell in pair[:2]}
+    needed |= {cell for cell in cells if not cell.twin} - {cell for pair, _ in required for cell in pair}
     needed |= {_baseline(cell, run) for cell in needed}
     return frozenset(cells) & (needed | _checks(needed, cells))
 
 
-def _required_pairs(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
+def _required_pairs(cells: Sequence[Cell], run: Run) -> Iterator[tuple[tuple[Cell, Cell], Clock]]:
     """Yield the comparisons among `cells`, all of one group, that the overview always shows."""
     for cell in cells:
         if cell != (baseline := _baseline(cell, run)):
-            yield baseline, cell, "wall"
+            yield (baseline, cell), "wall"
     for gil, free in _with_and_without_gil(run):
         one, other = (_baseline(replace(cells[0], build=build), run) for build in (gil, free))
         if one in cells and other in cells:
-            yield one, other, "cpu"
+            yield (one, other), "cpu"
 
 
-def _best_pairs(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
-    """Yield the comparisons of the best models of two builds.
+def _fastest_of_builds(ratios: Ratios, cells: Sequence[Cell]) -> dict[Question, FastestRatio[Cell]]:
+    """Return the comparisons of the fastest models of two builds, as the report makes them.
 
     They come last: these models are often so similar that telling them apart would take all of the remaining time.
     """
@@ -70,9 +73,10 @@ def _best_pairs(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
     rows = table_rows(ratios, cells)
     advice = {build.label: advise(ratios, build.label, [row.results[i] for row in rows])
               for i, build in enumerate(run.builds)}
-    for gil, free in _with_and_without_gil(run):
-        if (best := compare_fastest(ratios, advice[gil], advice[free])) is not None:
-            yield best.gil, best.free, "wall"
+    pairs = [(advice[gil], advice[free]) for gil, free in _with_and_without_gil(run)]
+    found = [ratios.fastest(gil.measured, free.measured, ratios.confidence)
+             for gil, free in pairs if have_fastest(gil, free)]
+    return {((*each.baselines, *each.samples), "wall"): each for each in found}
 
 
 def _with_and_without_gil(run: Run) -> list[tuple[str, str]]:
