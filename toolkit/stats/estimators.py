@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import combinations_with_replacement
-from math import ulp
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,7 @@ if TYPE_CHECKING:
 
 HUBER = 1.345       # cut-off in standard deviations: 95 % of the mean's efficiency on normal values (Huber 1964)
 STEPS = 30          # of the iteration, at most; it takes 2 to 5
-CLOSE = 1e-4        # of the cut-off: the iteration ends with a smaller step
-PAIR = 2            # values, of which none can be trimmed
-MANY = 40           # values, from which on sorting all pairs takes too long
-SAMPLE = 16         # of those: values whose pairs are all sorted for a first guess
-NEAR = 0.1          # of the interquartile range: only pairs this close to the guess are sorted
-SURE = 64           # rounding errors that such a distance must exceed
+LAST_STEP = 1e-4    # of the cut-off: the iteration ends with a smaller step
 NORMAL_MAD = 0.6745   # median of a normal variable's absolute value, in standard deviations
 FAR_OUT = 3.0       # standard deviations: beyond, an error is clipped where a scale or a correlation is estimated
 QUARTILE = 1.1503   # upper quartile of a normal variable's absolute value, in standard deviations
@@ -37,38 +31,7 @@ def hodges_lehmann(values: Sequence[float]) -> float:
     """
     if not values:
         raise ValueError("an estimate needs at least one value")
-    ordered = sorted(values)
-    estimate = _median_of_pairs(ordered) if len(ordered) >= MANY else None
-    return median(_pairs(ordered)) if estimate is None else estimate
-
-
-def _pairs(values: Sequence[float]) -> list[float]:
-    return [(first + second) / 2 for first, second in combinations_with_replacement(values, 2)]
-
-
-def _median_of_pairs(ordered: Sequence[float]) -> float | None:
-    """Return the median of all pairs from the pairs near a guess alone; None if the guess is too far off.
-
-    A hundred values have 5,050 pairs, of which about a seventh is that near to the median of a few.
-    """
-    count = len(ordered)
-    guess = median(_pairs(ordered[count % SAMPLE // 2 :: count // SAMPLE]))
-    reach = NEAR * (ordered[3 * count // 4] - ordered[count // 4])
-    if reach <= SURE * ulp(max(abs(ordered[0]), abs(ordered[-1]))):
-        return None
-    below, near = 0, []
-    for place, value in enumerate(ordered):
-        first = bisect_left(ordered, 2 * (guess - reach) - value, place)
-        below += first - place
-        last = bisect_right(ordered, 2 * (guess + reach) - value, place)
-        near += [(value + other) / 2 for other in ordered[first:last]]
-    near.sort()
-    pairs = count * (count + 1) // 2
-    low, high = (pairs - 1) // 2 - below, pairs // 2 - below
-    # Near the limits, rounding decides if a pair is among them.
-    if low < 0 or high >= len(near) or max(abs(near[low] - guess), abs(near[high] - guess)) > reach * (1 - 1 / SURE):
-        return None
-    return near[low] if low == high else (near[low] + near[high]) / 2
+    return median([first + second for first, second in combinations_with_replacement(values, 2)]) / 2
 
 
 def huber(values: Sequence[float], cutoff: float) -> float:
@@ -90,7 +53,7 @@ def huber(values: Sequence[float], cutoff: float) -> float:
     if ordered[-1] - cutoff <= center <= ordered[0] + cutoff:
         return center   # no value is beyond the cut-off, as in most pairs of a few rounds
     center = ordered[count // 2] if count % 2 else (ordered[count // 2 - 1] + ordered[count // 2]) / 2
-    near, most = CLOSE * cutoff * count, count / 2
+    near, most = LAST_STEP * cutoff * count, count / 2
     first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)
     for _ in range(STEPS):
         inside, before = last - first, first
@@ -107,7 +70,7 @@ def huber(values: Sequence[float], cutoff: float) -> float:
 
 def trimmed_mean(values: Sequence[float]) -> float:
     """Return the mean without a fifth of the values at either end, at least one; of two values, their mean."""
-    cut = max(int(len(values) * TRIMMED), 1) if len(values) > PAIR else 0
+    cut = max(int(len(values) * TRIMMED), 1) if len(values) > 2 else 0
     return fmean(sorted(values)[cut:len(values) - cut])
 
 
