@@ -30,6 +30,8 @@ from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table.contrast import build_keys, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.judgement import gate
+from gilscope.toolkit.report.table.observations import Index
+from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
 from gilscope.toolkit.store.shared_values import refuse_shared_values
@@ -218,7 +220,8 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         done, pairs = measure_again(first, second, wanted, Path(folder))
     together, notes = sum(len(build_keys(done, *pair)) for pair in pairs), [Note(text=each) for each in cautions(done)]
-    contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock, comparisons=together)]
+    ratios = Ratios(Index(done), comparisons=together)
+    contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock, ratios=ratios)]
     if len(pairs) == 1:
         return LabelledContrasts(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
                                  contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=notes,

@@ -46,8 +46,7 @@ def pick_clock(choice: Choice, workers: int) -> Clock:
 
 
 def compare_builds(
-    run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
-    comparisons: int | None = None,
+    run: Run, first: str, second: str, clock: Choice = "auto", *, ratios: Ratios | None = None,
 ) -> tuple[Contrast, ...]:
     """Compare build `second` with build `first` of one run, cell by cell, paired by round.
 
@@ -56,19 +55,17 @@ def compare_builds(
         first: The label of the baseline build.
         second: The label of the build that is compared with it.
         clock: The clock to compare by.
-        noise: The ratios of the run if they exist already: estimating its noise once serves many pairs.
-        comparisons: The number of comparisons judged together; None: as many as in the report of the run, so that both
-            have the same verdict on the same ratio.
+        ratios: The ratios of the run; None: those of its report, so that both have the same verdict on the same ratio.
 
     Raises:
         UnknownNameError: The run has no such build.
     """
-    index = noise.index if noise else Index(run)
+    ratios = ratios or Ratios(Index(run))
+    index = ratios.index
     for label in (first, second):
         if label not in index.builds:
             raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
     cells = index.cells()
-    ratios = _ratios_for(index, noise, comparisons, len(build_keys(run, first, second)))
     return tuple(
         contrast
         for group in dict.fromkeys(map(group_of, cells))
@@ -90,16 +87,7 @@ def contrast_builds(
     return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
 
-def _ratios_for(index: Index, noise: Ratios | None, comparisons: int | None, compared: int) -> Ratios:
-    """Return ratios whose verdicts hold for all cells `compared`: with the error of the run's report if not told."""
-    ratios = noise or Ratios(index)
-    # The report judges some of these ratios, too, among others: a smaller family here would give a second verdict.
-    return ratios.with_comparisons(comparisons or max(compared, ratios.comparisons))
-
-
-def compare_models(
-    run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
-) -> tuple[Contrast, ...]:
+def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
     """Compare runner `second` with runner `first` of one run, build by build, paired by round.
 
     Cells are compared if they have the same number of workers; if `first` was only measured with one worker, as the
@@ -109,8 +97,8 @@ def compare_models(
     Raises:
         UnknownNameError: The run has no such runner.
     """
-    index = noise.index if noise else Index(run)
-    cells = index.cells()
+    ratios = Ratios(Index(run))
+    cells = ratios.index.cells()
     known = list(dict.fromkeys(cell.runner for cell in cells))
     for name in (first, second):
         if name not in known:
@@ -125,7 +113,6 @@ def compare_models(
             counts = counted.get(replace(cell, runner=first, workers=0))
             workers = 1 if counts == {1} else cell.workers
             pairs.append((replace(cell, runner=first, workers=workers), cell))
-    ratios = _ratios_for(index, noise, None, len(pairs))
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 

@@ -40,7 +40,7 @@ def noise_notes(noise: PairNoise, clock: Clock) -> Iterator[Note]:
         noise: That of the pair, see `Noise.between`.
         clock: The clock of the ratio.
     """
-    if (correlation := noise.correlation.applied) and noise.correlation.significant:
+    if correlation := noise.correlation.applied:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"successive rounds are somewhat alike (correlation {correlation:.2f}): intervals of "
                         f"{clock_text(clock)} are widened {times:.1f} times for it "

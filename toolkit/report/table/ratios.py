@@ -62,29 +62,17 @@ class Ratios:
 
     Args:
         index: The run.
-        comparisons: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None:
-            those of a run's report, see `reported_comparisons`.
+        comparisons: The number of comparisons judged together: the chance of any false verdict among them is 5 %.
+            None: those of the run's report, see `reported_comparisons`.
         noise_by: Parameters of cells: only cells that have the same value of each have their noise in common.
     """
 
     def __init__(self, index: Index, comparisons: int | None = None, noise_by: Sequence[str] = ()) -> None:
         self.index = index
         self._noise_by = tuple(noise_by)
-        self._comparisons = comparisons
+        self.comparisons = reported_comparisons(index) if comparisons is None else comparisons
         self._together = final_confidence(index.run.looks)
         self._rounds: dict[Clock, Mapping[NoiseGroup, RoundLogs[Cell]]] = {}
-
-    @cached_property
-    def comparisons(self) -> int:
-        """The number of comparisons shown together."""
-        return self._comparisons or reported_comparisons(self.index)
-
-    def with_comparisons(self, comparisons: int) -> Ratios:
-        """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
-        other = Ratios(self.index, comparisons, self._noise_by)
-        other.wall, other.cpu = self.wall, self.cpu
-        other._rounds = self._rounds
-        return other
 
     def group(self, cell: Cell) -> NoiseGroup:
         """Return the key of the cells with which a cell is compared and has its noise in common."""
@@ -264,7 +252,8 @@ def reported_comparisons(index: Index) -> int:
     """Return the number of verdicts in the report of a run.
 
     They are the speed-up of every cell against its baseline, the CPU time of every cell with one worker between two
-    builds, and the fastest models of a build with a GIL and of a free-threaded one.
+    builds, and the fastest models of a build with a GIL and of a free-threaded one.  The choice of a number of workers,
+    and the hint at what free threads lack of the throughput of processes, go by estimates and are no verdicts.
     """
     run = index.run
     cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}

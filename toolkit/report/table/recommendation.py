@@ -24,7 +24,7 @@ Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 SETTLING_GAIN = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
 NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
 CLOSE = 0.9    # of the fastest: an option from there on may be preferred for its memory or its simplicity
-HALF_CEILING = 0.5  # of what processes do: threads that surely stay below share something that is in their way
+HALF_CEILING = 0.5  # of what processes do: threads that stay below share something that is in their way
 ALIKE = 1.25   # times the least memory: up to there memory is no reason to prefer an option
 
 
@@ -106,7 +106,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
                        control=_is_control(index, each.cell)) for each in results if each.speedup]
     # The set is of all measured cells: those shown are chosen by the values that the set is judged by.
     members = ratios.best([base.cell, *(each.cell for each in compared)]) or ()
-    shown = _one_of_each(ratios, compared, members)
+    shown = _one_of_each(compared, members)
     of_model = {each.cell.runner: each.cell for each in shown} | {base.cell.runner: base.cell}
     best = tuple(of_model[name] for name in dict.fromkeys(each.runner for each in members))
     faster = [each for each in shown if each.speedup.verdict() == SpeedVerdict.FASTER]
@@ -145,14 +145,13 @@ def compare_fastest(ratios: Ratios, gil: Advice, free: Advice) -> FastestOfBuild
     return None if found is None else FastestOfBuilds(gil=found[0], free=found[1], comparison=found[2])
 
 
-def _one_of_each(ratios: Ratios, compared: Sequence[Option], members: Sequence[Cell]) -> list[Option]:
-    """Return one cell for each model: the one with the fewest workers that is as fast as the model's fastest cell.
+def _one_of_each(compared: Sequence[Option], members: Sequence[Cell]) -> list[Option]:
+    """Return one cell for each model: the one with the fewest workers that nearly reaches the model's fastest cell.
 
     A model that is not faster than the baseline is represented by its cell with the most workers, as a gain would show
     there first.
 
     Args:
-        ratios: The comparisons of the run.
         compared: The cells of all models.
         members: The set of the best.  A model that has cells in it is represented by one of them.
     """
@@ -163,13 +162,8 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option], members: Sequence[C
         faster = [each for each in family if each.speedup.verdict() == SpeedVerdict.FASTER]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
         representatives.append(next(each for each in faster or [best] if each is best or (
-            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
+            each.speedup.ratio >= NEARLY * best.speedup.ratio)))
     return representatives
-
-
-def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
-    comparison = ratios.compare(best.cell, option.cell)
-    return comparison is None or comparison.verdict() == SpeedVerdict.SLOWER
 
 
 def _preferred(options: Sequence[Option]) -> tuple[Option, ...]:
@@ -190,7 +184,7 @@ def _is_control(index: Index, cell: Cell) -> bool:
 
 
 def _below_ceiling(ratios: Ratios, measured: Sequence[Cell]) -> CeilingGap | None:
-    """Return how far free threads are below processes with as many workers, if that surely is more than half."""
+    """Return how far free threads are below as many processes, if by more than half: a hint, no verdict."""
     free = [cell for cell in measured if find_model(cell.runner).gil is False and cell.workers > 1]
     if not free or free[0].phase is not Phase.STEADY:
         return None

@@ -27,7 +27,7 @@ def compared_builds(ratios: Ratios) -> list[dict[str, Any]]:
     found = []
     for first, second in build_pairs(run.builds):
         notes = [*unfair(first, second), *(Note(text=text) for text in cautions_beside_pairs(run))]
-        contrasts = compare_builds(run, first.label, second.label, noise=ratios)
+        contrasts = compare_builds(run, first.label, second.label, ratios=ratios)
         document = comparison_document(
             f"{second.label} against {first.label} {scope_text(run)}", contrasts, baseline=first.label,
             sample=second.label, notes=notes, remarks=filter(None, [stopping_text(run)]))
