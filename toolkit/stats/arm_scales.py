@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as clocks have a resolution
 ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
-MANY = 8               # arms of a run, or treatments, from which on one can be called unlike the others
-FALSE_SHARE = 0.1     # of the arms that are called unlike: expected share of like ones; they lose what they borrow
-PASSES = 2             # the second measures the usual scatter without the arms that the first found
+FEWEST = 8             # arms of a run, or treatments, from which on one can be called unlike the others
+FALSE_SHARE = 0.1      # expected share of like arms among those called unlike, which then use their own spread alone
 LEAST_PRIOR, MOST_PRIOR = 0.5, 1e4   # degrees of freedom between which the prior of the F distribution is searched
 
 
@@ -53,38 +52,30 @@ def unlike_arms[Group: Hashable, Arm: Hashable](
         (group, arm): (log(variance), each[arm].freedom)
         for group, each in groups.items() if len(each) >= ALONE for arm, variance in _variances(each).items()
     }
-    if len(sizes) < MANY:
+    if len(sizes) < FEWEST:
         return none
-    found: set[tuple[Group, Arm]] = set()
-    for _ in range(PASSES):
-        found = _outlying(sizes, found, treatments)
+    found = _outlying(sizes, treatments)
     return {group: frozenset(arm for arm in each if (group, arm) in found) for group, each in groups.items()}
 
 
 def _outlying[Group: Hashable, Arm: Hashable](
-    sizes: Mapping[tuple[Group, Arm], tuple[float, float]], before: set[tuple[Group, Arm]],
-    treatments: Mapping[Arm, Hashable] | None,
+    sizes: Mapping[tuple[Group, Arm], tuple[float, float]], treatments: Mapping[Arm, Hashable] | None,
 ) -> set[tuple[Group, Arm]]:
-    """Return the arms with too large a variance; the usual ones are those of the arms not found `before`.
+    """Return the arms with too large a variance.
 
     Args:
-        sizes: Log variance and degrees of freedom.
-        before: What the pass before found.
+        sizes: Log variance and degrees of freedom, of at least `FEWEST` arms.
         treatments: See `unlike_arms`.
     """
-    usual: dict[Group, list[float]] = {}
-    for key, (size, _) in sizes.items():
-        if key not in before:
-            usual.setdefault(key[0], []).append(size)
-    middles = {group: median(each) for group, each in usual.items()}
-    away = [size - middles[group] for group, each in usual.items() for size in each]
-    if len(away) < MANY:
-        return before
-    low, _, high = quantiles(away, n=4)
+    of_group: dict[Group, list[float]] = {}
+    for (group, _), (size, _) in sizes.items():
+        of_group.setdefault(group, []).append(size)
+    middles = {group: median(each) for group, each in of_group.items()}
+    low, _, high = quantiles([size - middles[group] for (group, _), (size, _) in sizes.items()], n=4)
     prior = _prior_by_quartiles(high - low, round(median(free for _, free in sizes.values()), 2))
     chances = {
         key: f_above(exp(size - middles[key[0]]) * f_quantile(0.5, round(free, 2), prior), free, prior)
-        for key, (size, free) in sizes.items() if key[0] in middles
+        for key, (size, free) in sizes.items()
     }
     found = _discoveries(chances)
     if treatments is not None:
@@ -104,7 +95,7 @@ def _treatment_chances[Key: Hashable](sizes: Mapping[Key, Sequence[float]], samp
         sizes: The log variances of each treatment's arms, those of a group around their median.
         sampling: The variance of one of them by chance alone, a lower bound of the scatter.
     """
-    if len(sizes) < MANY:
+    if len(sizes) < FEWEST:
         return {}
     scores = {key: fmean(each) * sqrt(len(each)) for key, each in sizes.items()}
     middle = median(scores.values())

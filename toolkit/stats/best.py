@@ -112,7 +112,7 @@ def fastest_ratio[Arm: Hashable](
         baselines: At least one.
         samples: At least one.
         compared: Compares a baseline and a sample, on either side or across; None: unknown.
-        confidence: The largest that the ratio's intervals are to have.
+        confidence: With which both sets and the ratio's interval hold together.
     """
     first, second = (best_of(arms, compared, set_share(confidence)) for arms in (baselines, samples))
     return FastestRatio(baselines=first, samples=second, ratios={

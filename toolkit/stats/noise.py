@@ -38,7 +38,7 @@ from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrela
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 RARE = 0.1             # share of far values of a pair up to which they do not count in full
-FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
+MAD_COST = 0.8         # values that a median absolute deviation costs, if there are few (Croux & Rousseeuw 1992)
 MOST_LOG = 300.0       # the largest half-width of an interval in logs whose ends a float can express
 CLOCK = 1e-9           # smaller errors than that, as shares, are of no clock: the values do not show their noise
 
@@ -49,7 +49,7 @@ class PairNoise:
     spread: float            # standard deviation of one process's log time, as far as it pulls; infinite: unknown
     cutoff: float            # of Huber's estimate over rounds: beyond it, a log ratio pulls no harder
     prior: float             # degrees of freedom of the spread, as prior of the pair's own
-    inside: float = 1.0      # share of the differences of two errors that are within the cut-off: 0.82 of normal ones
+    inside: float = 1.0      # share of pairs of errors that differ by less than the cut-off; 0.82 if they are normal
     moderated: bool = True   # False: the pair's own spread alone determines its error
     correlation: SerialCorrelation = INDEPENDENT
     widening: float = 1.0    # factor on the interval, see `noise_floor.check_aa_pairs`
@@ -112,11 +112,11 @@ class ArmSpread:
 class Noise:
     """The noise of a group of arms, usually one workload by one clock."""
 
-    usual: PairNoise               # of two arms of a class of workers
+    usual: PairNoise               # of two arms that have the same class of workers
     arm: ArmSpread                 # of an arm that errs like the others; an infinite spread: unknown
     unlike: Mapping[Hashable, ArmSpread] = field(default_factory=dict)     # of the arms that err unlike the others
     classes: Mapping[Hashable, ArmClass] = field(default_factory=dict)     # of the arms
-    kinds: Mapping[PairKind, KindSpread] = field(default_factory=dict)     # of pairs, but those of one class
+    kinds: Mapping[PairKind, KindSpread] = field(default_factory=dict)     # of pairs of other kinds
 
     def between(self, baseline: Hashable, sample: Hashable) -> PairNoise:
         """Return the noise of the ratio of two arms of the group."""
@@ -194,7 +194,7 @@ def _without[Arm: Hashable](by_arm: Mapping[Arm, ArmErrors], unlike: frozenset[A
 def _unlike(errors: ArmErrors, noise: Noise) -> ArmSpread:
     values = [*errors.by_round.values()]
     middle = median(values)
-    scale = median(abs(value - middle) for value in values) / NORMAL_MAD * len(values) / max(len(values) - FEW, 1)
+    scale = median(abs(value - middle) for value in values) / NORMAL_MAD * len(values) / max(len(values) - MAD_COST, 1)
     return ArmSpread(
         spread=max(sqrt(fmean(value * value for value in values)), noise.arm.spread),
         scale=max(scale, noise.arm.scale))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.ratios import Ratio
 
 CHANCE = 0.05      # significance level: below it the pooled noise is considered too small
-FARTHEST = 8.0     # limit of a normal score, so that no single arm widens a whole run further
+FARTHEST = 8.0     # the largest normal score of an arm: a single one widens a run by no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def check_aa_pairs(aa_pairs: Sequence[Ratio]) -> AACheck:
 
 
 def _normal_score(ratio: Ratio) -> float:
-    """Return the distance of the ratio from 1 as an equally improbable normal score."""
+    """Return the normal score that is as improbable as the ratio's distance from 1."""
     if ratio.center == 0:
         return 0.0
     reach = ratio.noise.reach(CONFIDENCE, ratio.rounds)

@@ -1,4 +1,6 @@
-"""How much more pairs of one kind differ from round to round than pairs within a class of workers, on any builds.
+"""The spread of a kind of pairs: of different classes of workers, or of different builds.
+
+It is relative to the spread of pairs that have the same class of workers, on the same build or not.
 
 A disturbance of one core slows arms with two workers, and no arm with one; a build may be favoured for a round by its
 memory layout.  All arms of a class share that, so pairs within the class do not see it, and neither do A/A arms; pairs
@@ -106,6 +108,7 @@ def _own_spreads[Arm: Hashable](
             # Not statistics.variance, whose exact fractions take a tenth of the time of a report.
             squares = sum((value - middle) ** 2 for value in away)
             variances.setdefault(kind, []).append((squares / freedom, freedom))
+    # The unit is that of `noise`, whose errors are those within a class of workers, over all builds.
     inside = [*variances.pop(PairKind.WITHIN, ()), *variances.get(PairKind.BUILDS, ())]
     unit = _mean(inside) if inside else 0.0
     rounds = max(map(len, levels.values()))

@@ -27,11 +27,10 @@ from gilscope.toolkit.stats.distributions import t_outside
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-KEPT = 0.25      # p-value from which on rounds count as independent
-SIGNIFICANT = 0.05   # p-value below which a report says that rounds are alike
-MOST = 0.9       # the largest correlation that is distinguished; beyond it, rounds are one
-FEWEST = 8       # arms from which on the correlation is tested
-SHORTEST = 3     # rounds of an arm: two rounds, centred, always have the correlation -1/2
+INDEPENDENT_FROM = 0.25      # p-value, from which on rounds count as independent
+MOST_CORRELATION = 0.9       # the largest that is distinguished; beyond it, rounds are one
+FEWEST_ARMS = 8              # for a test
+FEWEST_ROUNDS = 3            # of an arm: two rounds, centred, always have the correlation -1/2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +43,7 @@ class SerialCorrelation:
     @property
     def applied(self) -> float:
         """Return the correlation that intervals account for: 0 unless p < 25 %."""
-        return self.estimate if self.chance < KEPT else 0.0
-
-    @property
-    def significant(self) -> bool:
-        """Return True if the correlation is significant, which a report says."""
-        return self.chance < SIGNIFICANT
+        return self.estimate if self.chance < INDEPENDENT_FROM else 0.0
 
 
 INDEPENDENT = SerialCorrelation()
@@ -66,13 +60,13 @@ def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> Seri
     lengths: Counter[int] = Counter()
     for residuals in arms:
         rounds = _longest_stretch(residuals)
-        if len(rounds) < SHORTEST:
+        if len(rounds) < FEWEST_ROUNDS:
             continue
         values = [max(-most, min(residuals[r], most)) for r in rounds]
         sums.append(_centred_sums(values))
         lengths[len(values)] += 1
     total = sum(square for _, square in sums)
-    if len(sums) < FEWEST or not total:
+    if len(sums) < FEWEST_ARMS or not total:
         return INDEPENDENT
     seen = sum(product for product, _ in sums) / total
     error = sqrt(sum((product - seen * square) ** 2 for product, square in sums)) / total
@@ -114,8 +108,8 @@ def _times(correlation: float, rounds: int) -> float:
 
 
 def _inverted(seen: float, lengths: Counter[int]) -> float:
-    """Return the correlation at which centred residuals are expected to show `seen`; 0 to `MOST`."""
-    low, high = 0.0, MOST
+    """Return the correlation at which centred residuals are expected to show `seen`; 0 to `MOST_CORRELATION`."""
+    low, high = 0.0, MOST_CORRELATION
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if _expected(middle, lengths) < seen else (low, middle)

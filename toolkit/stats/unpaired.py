@@ -109,19 +109,20 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
             own=ErrorPart(square=square, freedom=len(values) - 1),
             machine=ErrorPart(square=square, freedom=len(values) - 1),
         )
-    rest = level_fit.residuals[arm]
-    free, rounds = len(rest) - 1, len(level_fit.shared)
+    errors = level_fit.residuals[arm]
+    rounds = len(level_fit.shared)
     unlike = noise.unlike.get(arm)
     prior = 0.0 if unlike else noise.usual.prior   # an arm that errs unlike the others borrows nothing from them
-    squares = prior * noise.arm.spread**2 if prior else 0.0   # an unknown spread is infinite
-    freedom = prior + free
-    own = (squares + free * fmean(r * r for r in rest.values())) / freedom
+    freedom = prior + len(errors) - 1
+    squares = (len(errors) - 1) * fmean(error * error for error in errors.values())
+    if prior:   # an unknown spread is infinite, and 0 times that is no number
+        squares += prior * noise.arm.spread**2
     arms = sum(map(len, level_fit.residuals.values())) / rounds
-    times = (noise.usual.widening * inflation(noise.usual.correlation.applied, len(rest))) ** 2 / len(rest)
+    wider = noise.usual.widening * inflation(noise.usual.correlation.applied, len(errors))
     return RunLevel(
-        center=_middle([values[r] - level_fit.shared[r] for r in rest], (unlike or noise.arm).scale),
-        rounds=len(rest), kept=1 - 1 / arms,
-        own=ErrorPart(square=own * times, freedom=freedom),
+        center=_middle([values[r] - level_fit.shared[r] for r in errors], (unlike or noise.arm).scale),
+        rounds=len(errors), kept=1 - 1 / arms,
+        own=ErrorPart(square=squares / freedom * wider**2 / len(errors), freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
     )
 

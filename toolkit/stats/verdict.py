@@ -1,4 +1,4 @@
-"""The verdict on a ratio, decided by what its confidence interval and the noise floor do not exclude."""
+"""The verdict on a ratio, decided by what its confidence interval does not exclude."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Comparison:
     paired: bool = True       # False: of two runs, between which the machine may have changed: it has no verdict
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
     run_sessions: int = 1     # of the run: more than `sessions` if some lack one of the two sides
-    # That is not excluded, if all verdicts of a table hold together, see `ratios.Ratio.between`; None: `lo` and `hi`.
+    # The wider interval that decides the verdict, so that all of a table hold together; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
 
@@ -97,7 +97,7 @@ def _inverse(end: float) -> float:
 
 
 def verdict_for(interval: tuple[float, float], margin: float = MARGIN) -> SpeedVerdict:
-    """Return the verdict on a ratio by the interval that is not excluded, see `ratios.Ratio.between`.
+    """Return the verdict on a ratio by the interval that decides it.
 
     "Faster" and "slower" exclude 1; "same" means that all differences beyond `margin` are excluded, "cannot tell" that
     they are not.
