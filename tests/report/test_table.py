@@ -242,6 +242,14 @@ def test_floors_of_a_table_span_those_of_its_cells():
     assert f"wall {most * 100:.1f} to {least * 100:.1f} %" in noise_line(table.floors)
 
 
+def test_baseline_alone_has_the_noise_floor_of_its_aa_arm():
+    maker = RunMaker(noise=0.01)
+    maker.measure(cell(), 1.0)
+    maker.twin(cell(), 1.0)
+    (table,) = build_tables(maker.run(("3.14",)))
+    assert 0.001 < table.floors["wall"].range[0] < 0.1
+
+
 def test_floor_of_cells_with_equal_rounds_is_one_number():
     maker = RunMaker(noise=0.01)
     for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):

@@ -28,7 +28,7 @@ from gilscope.toolkit.stats.unpaired import run_level
 from gilscope.toolkit.units import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.observations import Index, NoiseGroup
@@ -189,18 +189,20 @@ class Ratios:
         """Return the run by one clock."""
         return self.wall if clock == "wall" else self.cpu
 
-    def _floors(self, group: NoiseGroup, clock: Clock) -> Iterator[float]:
-        """Yield the known noise floors of the cells of a group against baseline, other builds and A/A arms."""
-        run, logs = self.index.run, self.by(clock).logs.get(group)
-        pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
-        for cell in logs.levels if logs else ():
-            others = [replace(cell, twin=False)] if cell.twin else [
-                replace(cell, runner=run.baseline, workers=1),
-                *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
-            for other in others:
-                ratio = None if other == cell else self.ratio(other, cell, clock)
-                if ratio is not None and ratio.floor is not None:
-                    yield ratio.floor
+    def _floors(self, group: NoiseGroup, clock: Clock) -> list[float]:
+        """Return the known noise floors of the cells of a group against their baseline, and between builds."""
+        logs = self.by(clock).logs.get(group)
+        compared: list[tuple[Cell, Cell]] = []
+        cells = [cell for cell in logs.levels if not cell.twin] if logs else []
+        for cell in cells:
+            compared.append((replace(cell, runner=self.index.run.baseline, workers=1), cell))
+            compared += [(replace(cell, build=first.label), cell)
+                         for first, second in build_pairs(self.index.run.builds) if second.label == cell.build]
+        pairs = [pair for pair in compared if pair[0] != pair[1]]
+        if not pairs:   # a baseline alone has its A/A arm
+            pairs = [(cell, replace(cell, twin=True)) for cell in cells]
+        ratios = (self.ratio(*pair, clock) for pair in pairs)
+        return [ratio.floor for ratio in ratios if ratio is not None and ratio.floor is not None]
 
     def rounds(self, clock: Clock) -> Mapping[NoiseGroup, RoundLogs[Cell]]:
         """Return the logs of each group by round, those of all sessions."""
