@@ -30,15 +30,14 @@ class Summary:
         return (self.hi - self.lo) / 2 / self.center if self.center else 0.0
 
 
-def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Summary:
-    """Return the median and the narrowest confidence interval between two order statistics.
+def summarize(values: Sequence[float]) -> Summary:
+    """Return the median and the narrowest 95 % confidence interval between two order statistics.
 
     The interval makes no assumption about the distribution: the true median lies between the k-th smallest
     and the k-th largest of n independent values with probability 1 - 2 P(Binomial(n, 1/2) < k).
 
     Args:
         values: One per measuring process, any order, at least one.
-        confidence: The least probability the interval must have.
 
     Returns:
         The summary.  With too few values its interval is the range of the values.
@@ -52,7 +51,7 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
         raise ValueError("a summary needs at least one value")
     if any(map(isnan, values)):
         raise ValueError("a value is not a number (NaN)")
-    ordered, rank = sorted(values), order_rank(len(values), confidence)
+    ordered, rank = sorted(values), order_rank(len(values), CONFIDENCE)
     return Summary(
         center=median(ordered), lo=ordered[rank - 1], hi=ordered[-rank],
         confidence=order_confidence(len(ordered), rank), count=len(ordered),
