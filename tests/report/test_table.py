@@ -242,10 +242,11 @@ def test_floors_of_a_table_span_those_of_its_cells():
     assert f"wall {most * 100:.1f} to {least * 100:.1f} %" in noise_line(table.floors)
 
 
-def test_baseline_alone_has_the_noise_floor_of_its_aa_arm():
+@pytest.mark.parametrize("alone", [cell(), cell("threads", 2)])
+def test_cells_that_are_compared_with_none_have_the_noise_floor_of_their_aa_arm(alone):
     maker = RunMaker(noise=0.01)
-    maker.measure(cell(), 1.0)
-    maker.twin(cell(), 1.0)
+    maker.measure(alone, 1.0)
+    maker.twin(alone, 1.0)
     (table,) = build_tables(maker.run(("3.14",)))
     assert 0.001 < table.floors["wall"].range[0] < 0.1
 

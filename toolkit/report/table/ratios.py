@@ -190,7 +190,7 @@ class Ratios:
         return self.wall if clock == "wall" else self.cpu
 
     def _floors(self, group: NoiseGroup, clock: Clock) -> list[float]:
-        """Return the known noise floors of the cells of a group against their baseline, and between builds."""
+        """Return the known noise floors of the cells of a group: of what is compared, else of its A/A arms."""
         logs = self.by(clock).logs.get(group)
         compared: list[tuple[Cell, Cell]] = []
         cells = [cell for cell in logs.levels if not cell.twin] if logs else []
@@ -199,8 +199,10 @@ class Ratios:
             compared += [(replace(cell, build=first.label), cell)
                          for first, second in build_pairs(self.index.run.builds) if second.label == cell.build]
         pairs = [pair for pair in compared if pair[0] != pair[1]]
-        if not pairs:   # a baseline alone has its A/A arm
-            pairs = [(cell, replace(cell, twin=True)) for cell in cells]
+        return self._known_floors(pairs, clock) or self._known_floors(
+            [(cell, replace(cell, twin=True)) for cell in cells], clock)
+
+    def _known_floors(self, pairs: Sequence[tuple[Cell, Cell]], clock: Clock) -> list[float]:
         ratios = (self.ratio(*pair, clock) for pair in pairs)
         return [ratio.floor for ratio in ratios if ratio is not None and ratio.floor is not None]
 
