@@ -44,7 +44,7 @@ from gilscope.toolkit.evaluate.sections import (
 from gilscope.toolkit.evaluate.verdict import judged
 from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.stats.verdict import Comparison
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS, Comparison
 from tests.fakes import make_build
 
 NOT_DONE = Missing(reason="not asked for")
@@ -92,8 +92,9 @@ class MadeInside:
 
 def ratio(value, *, width=0.02, rounds=20, floor=0.01):
     wide = max(width, floor)
-    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), floor=floor,
-                      rounds=rounds, verdict_interval=(value * (1 - wide), value * (1 + wide)))
+    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width),
+                      floor=floor if rounds >= MIN_ROUNDS else None, rounds=rounds,
+                      verdict_interval=(value * (1 - wide), value * (1 + wide)))
 
 
 def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):
