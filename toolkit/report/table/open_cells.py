@@ -90,7 +90,7 @@ def _baseline(cell: Cell, run: Run) -> Cell:
 
 
 def _checks(needed: set[Cell], cells: Sequence[Cell]) -> set[Cell]:
-    """Return the A/A arms that determine the noise floors of the `needed` cells, each with the cell that it repeats."""
+    """Return the A/A arms that check the noise of the `needed` cells, each with the cell that it repeats."""
     widest: dict[object, int] = {}
     for cell in needed:
         widest[group_of(cell)] = max(widest.get(group_of(cell), 0), cell.workers)
