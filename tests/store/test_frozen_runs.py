@@ -23,7 +23,7 @@ def numbers(folder, tmp_path):
     assert cli.main(["report", str(folder), "--json", str(file)]) == 0
     values = json.loads(file.read_text())
     cells = {each["model"]: {name: bare(each[name]) for name in NUMBERS} for each in values["cells"]}
-    return {"cells": cells, "floors": [each["bound"] for each in values["floors"]]}
+    return {"cells": cells, "floors": [[each["smallest"], each["largest"]] for each in values["floors"]]}
 
 
 def bare(value):
