@@ -173,7 +173,7 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     (remedy,) = made.lines()
     assert made.used() == "starved"
     assert remedy == ("open answers: 1; 1 starved, as other programs used their cores: end those programs, "
-                      "or measure with --wait-quiet")
+                      "or measure with `run --wait-quiet`")
 
 
 def test_wide_interval_settles_nothing_and_names_the_rounds_that_would():

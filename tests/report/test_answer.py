@@ -18,7 +18,7 @@ def answer_of(run, width=100):
 def test_four_workloads_on_two_builds_fit_a_screen():
     text = answer_of(load_run(ROOT / "results/example/first-look"))
     assert len(text.splitlines()) <= 24
-    assert "\nhttp_fetch   threads 31 or 3 more                free-threaded 39 or subinterpreters 66" in text
+    assert "\nhttp_fetch   threads 31 or 3 others              free-threaded 39 or subinterpreters 66" in text
     assert "CPU time of serial on 3.14t, against 3.14: more by 16 % for primes, 15 % for http_fetch; within" in text
     assert "fastest model of 3.14t against that of 3.14: undecided for all" in text
     assert "open answers: 5; about 140 rounds in all are likely to decide 4 of them" in text

@@ -138,15 +138,17 @@ def _signs_text(table: Table, tables: Sequence[WorkloadTable]) -> str:
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
     parts = [
-        ("*: the fastest or not told apart from it", any(gain.best for gain in gains)),
+        ("*: no other is known to be faster",
+         any(gain.best and gain_form(gain.comparison) != "range" for gain in gains)),
         (_none_text(gains), "none" in forms),
         ("?: may gain or not", "range" in forms),
+        ("-: not measured", "-" in words),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %",
          "spread" in forms and not all(gain.bare for gain in gains)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("starved: other programs used the cores that it needed", "starved" in words),
         (control := control_text(tables), bool(control)),
-        ("MiB: of all its processes", True),
+        ("MiB: all processes", True),
     ]
     return "; ".join(text for text, there in parts if there)
 
@@ -155,8 +157,7 @@ def _none_text(gains: Iterable[GainValue]) -> str:
     """Return the meaning of "none", and that the tables of the workloads may show a loss for such a cell."""
     open_below = any(gain_form(gain.comparison) == "none" and gain.comparison.verdict() != SpeedVerdict.SAME
                      for gain in gains)
-    loss = ", a loss may not be" if open_below else ""
-    return f"none: a gain above {MARGIN * 100:g} % is excluded{loss}"
+    return f"none: gains at most {MARGIN * 100:g} %{', or loses' if open_below else ''}"
 
 
 def control_text(tables: Iterable[WorkloadTable]) -> str:
@@ -192,7 +193,7 @@ def _use_text(table: WorkloadTable, advice: Advice, short: Mapping[str, str], mo
     others.sort(key=lambda option: option.memory.number if option.memory else inf)
     names = ((_name_text(option, table), option.memory) for option in (first, *others))
     named = [short.get(name, name) + _memory(memory) for name, memory in names]
-    return or_text(named if len(named) <= most else [named[0], f"{len(named) - 1} more"])
+    return or_text(named if len(named) <= most else [named[0], f"{len(named) - 1} others"])
 
 
 def without_option(table: WorkloadTable, advice: Advice) -> str:

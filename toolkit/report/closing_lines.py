@@ -189,7 +189,7 @@ def next_steps(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Co
     sufficient = [rounds for each in ratios if (rounds := _rounds_of_run(each, run)) is not None]
     if whys["starved"]:
         step = (f"{whys['starved']} starved, as other programs used their cores: end those programs, or measure with "
-                "--wait-quiet")
+                "`run --wait-quiet`")
     elif whys["not measured"]:
         step = f"the budget ended first: {_resume_text(run)} goes on"
     elif len(run.sessions) > 1:   # more rounds in these tell nothing about others

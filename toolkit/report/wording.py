@@ -127,7 +127,7 @@ def gain_text(gain: GainValue) -> str:
         case "none":
             return "none"
         case "range":
-            return f"{range_of(*seen.between)}?{star}{workers}"
+            return f"{range_of(*seen.between)}?{workers}"   # no star: what may gain nothing is not to be used
         case "spread" if gain.bare:
             return f"{ratio_number(seen.ratio)}x{star}{workers}"
         case "spread" if _half_of(seen) >= 1:   # half an interval as large as its number says nothing
