@@ -44,8 +44,8 @@ def compare(inputs: ActionInputs, folder: Path) -> ModeOutcome:
     gate = document and document["gate"]
     if not document or not gate or status not in {0, SLOWER, NOT_JUDGED}:
         return failed(status, f"gilscope compare ended with status {status} and told nothing")
-    told = f"{_floor(document)} The base is {unlinked(revision[:12])}."
-    return _judged(document, f"{told}\n\n{table.read_text(encoding='utf-8')}", report)
+    detail = f"The base is {unlinked(revision[:12])}.\n\n{table.read_text(encoding='utf-8')}"
+    return _judged(document, detail, report)
 
 
 def _judged(document: dict[str, Any], detail: str, report: Path) -> ModeOutcome:
@@ -62,16 +62,6 @@ def _judged(document: dict[str, Any], detail: str, report: Path) -> ModeOutcome:
     return ModeOutcome(
         headline=f"{counted(gate['past'], 'cell')} slower by more than {limit}, {gate['within']} not{not_told}",
         findings=(found,) * bool(gate["past"]), count=gate["past"], detail=detail, report=report)
-
-
-def _floor(document: dict[str, Any]) -> str:
-    """Return a sentence on the noise floor."""
-    floors = sorted(each["ratio"]["floor"] for each in document["cells"]
-                    if each["ratio"] and each["ratio"]["floor"] is not None)
-    if not floors:
-        return "The noise floor is not known."
-    least, most = (f"{100 * floor:.1f} %" for floor in (floors[0], floors[-1]))
-    return f"The noise floor is {least if least == most else f'{least} to {most}'}: no smaller difference counts."
 
 
 def base_revision() -> str:
