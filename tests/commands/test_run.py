@@ -80,4 +80,4 @@ def test_failed_cells_are_counted_without_their_twins():
     maker.failures = []
     maker.fail(replace(serial, twin=True), "crash", "SIGSEGV")
     (line,) = running.failure_lines(maker.run(("b",)), Path("x"))
-    assert line.startswith("1 A/A arm failed: the noise floor is estimated from the spread of others")
+    assert line.startswith("1 A/A arm failed: fewer cells, or none, check the noise")

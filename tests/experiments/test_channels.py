@@ -357,10 +357,10 @@ def test_sentence_on_shared_memory_follows_the_numbers(copied, shared, words):
     assert words in sentence
 
 
-def test_what_every_round_shows_within_the_noise_is_said_so():
+def test_what_every_round_shows_without_a_verdict_is_said_so():
     results = made_up((PING_PONG, 1 << 20, CROSSING, 0.0006), (PING_PONG, 1 << 20, VIEW, 0.0005), rounds=3, noise=0.05)
     (sentence,) = ChannelsExperiment().findings(results)
-    assert sentence.endswith("than bytes, which are copied, in every round (3 of 3), but not beyond the noise.")
+    assert sentence.endswith("than bytes, which are copied, in every round (3 of 3), but not significantly.")
 
 
 @pytest.mark.parametrize(("seconds", "finds"), [(1e-6, True), (0.005, False)])

@@ -215,7 +215,7 @@ class Experiment(ABC):
 def make_plan(candidates: Iterable[tuple[Cell, str | None]]) -> Plan:
     """Return the plan of cells that come with the reason to skip them, or None.
 
-    The first cell that can be measured gets an A/A arm: the difference between the two is the noise floor.
+    The first cell that can be measured gets an A/A arm, which checks the noise.
     """
     known = list(candidates)
     cells = [cell for cell, reason in known if reason is None]

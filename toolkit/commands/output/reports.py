@@ -45,7 +45,7 @@ def add_full(parser: Any, everything: str, answer: str) -> None:
 
 def add_full_run(parser: Any) -> None:
     """Add the same for the report of a run."""
-    add_full(parser, "times, intervals and efficiency of each cell, builds, machine, error probabilities",
+    add_full(parser, "times, intervals and efficiency of each cell, builds, machine, noise",
              "what to use, what it costs, what is open")
 
 

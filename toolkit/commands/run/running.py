@@ -280,7 +280,7 @@ def failure_lines(done: Run, path: Path) -> list[str]:
         for cells, what, happened in (
             (failed, "cell", "failed"), (others, "cell", "failed in some rounds, which are left out"),
             # A failed A/A arm is reported only if no other cell failed.
-            (() if failed else aa_arms, "A/A arm", "failed: the noise floor is estimated from the spread of others"),
+            (() if failed else aa_arms, "A/A arm", "failed: fewer cells, or none, check the noise"),
         ) if cells
     ]
 

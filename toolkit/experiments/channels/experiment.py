@@ -320,8 +320,8 @@ def _on_shared_memory(results: Results) -> Iterator[str]:
             why = ": both wait for the next poll of the queue" if _waits_for_poll(results, copied) else ""
             text = f"is not shown to arrive sooner or later than bytes, which are copied{why}"
             if min(faster) > 1:
-                text = (f"arrives sooner than bytes, which are copied, {every_round(len(faster))}, but not beyond the "
-                        f"noise{why}")
+                text = (f"arrives sooner than bytes, which are copied, {every_round(len(faster))}, but not "
+                        f"significantly{why}")
         found.setdefault(text, []).append(build.label)
     for text, labels in found.items():
         yield f"{', '.join(labels)}: 1 MiB between interpreters as a memoryview, whose memory is shared, {text}."

@@ -78,8 +78,8 @@ NUMBERS = {2: "two", 3: "three"}
 def _by_rounds(rounds: int) -> str:
     """Return the rule by which sentences name a difference, and how often chance alone meets it."""
     chance = f": by chance alone, {rounds} rounds would all agree in {percent(2 * 0.5**rounds)} of cases"
-    return ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
-            f"noise floor{chance if rounds > 1 else ''}.")
+    return ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on a "
+            f"verdict{chance if rounds > 1 else ''}.")
 
 
 class ConvoyExperiment(Experiment):
@@ -293,7 +293,7 @@ def _latency_table(results: Results, build: Build) -> Table:
 
 
 def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
-    """State what one CPU thread costs; the noise floor judges none of it, so every round has to agree."""
+    """State what one CPU thread costs; it has no verdicts, so every round has to agree."""
     alone, one = (_find(results, build, threads_model(build), count) for count in (0, 1))
     before, after, p50 = rate_of(results, alone), rate_of(results, one), results.center(one, "p50")
     fewer = round_ratios(results.values(one), results.values(alone))   # times fewer requests a second

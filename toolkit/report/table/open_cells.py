@@ -1,6 +1,6 @@
 """Select the cells of a running measurement that need more rounds: open ones, and those they are compared with.
 
-The open comparisons are those of the overview: first each cell against the baseline of its build, and the cost of
+The open comparisons are those of the answer: first each cell against the baseline of its build, and the cost of
 free-threading for one thread; then, once those are clear, the best models of two builds.  `stats.interim_looks` decides
 which comparisons are clear.
 """
@@ -54,7 +54,7 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
 
 
 def _required_pairs(cells: Sequence[Cell], run: Run) -> Iterator[tuple[tuple[Cell, Cell], Clock]]:
-    """Yield the comparisons among `cells`, all of one group, that the overview always shows."""
+    """Yield the comparisons among `cells`, all of one group, that the answer always shows."""
     for cell in cells:
         if cell != (baseline := _baseline(cell, run)):
             yield (baseline, cell), "wall"
