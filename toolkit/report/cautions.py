@@ -9,7 +9,6 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.provenance import warnings
 
 if TYPE_CHECKING:
-
     from gilscope.toolkit.model import Run
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table.recommendation import Advice
     from gilscope.toolkit.stats.verdict import Comparison
 
+
 def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, full: bool) -> Iterator[str]:
     """Yield how free-threaded builds compare with those with a GIL, what failed, and what would give clearer answers.
 

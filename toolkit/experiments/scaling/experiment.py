@@ -128,6 +128,7 @@ class ScalingExperiment(Experiment):
         shares = OperationShares(results)
         return {cell: {"scaling": _judged(shares, cell)} for cell in shares.cells}
 
+
 def _by_area(shares: OperationShares) -> dict[str, list[str]]:
     """Return the names of the measured operations by area, in the order of the table of operations."""
     areas = {each.name: area for area, members in AREAS.items() for each in members}

@@ -74,8 +74,7 @@ def _fastest_of_builds(ratios: Ratios, cells: Sequence[Cell]) -> dict[Question, 
     advice = {build.label: advise(ratios, build.label, [row.results[i] for row in rows])
               for i, build in enumerate(run.builds)}
     pairs = [(advice[gil], advice[free]) for gil, free in _with_and_without_gil(run)]
-    found = [ratios.fastest(gil.measured, free.measured, ratios.confidence)
-             for gil, free in pairs if have_fastest(gil, free)]
+    found = [ratios.fastest(gil.measured, free.measured) for gil, free in pairs if have_fastest(gil, free)]
     return {((*each.baselines, *each.samples), "wall"): each for each in found}
 
 

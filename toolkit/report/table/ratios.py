@@ -144,7 +144,7 @@ class Ratios:
         Args:
             cells: Cells of one group; each must have numbers.
         """
-        known = self.floors([self.group(cells[0])])["wall"].range
+        known = self._floors(self.group(cells[0]), "wall")
         return best_of(cells, self._judgeable_ratio, self._together) if known else None
 
     def compare_fastest(
@@ -159,16 +159,14 @@ class Ratios:
         Returns:
             The fastest by their estimates, and the comparison; None if these two share no round.
         """
-        found = self.fastest(baselines, samples, self.confidence)
+        found = self.fastest(baselines, samples)
         if found.leading is None:
             return None
         return (*found.leaders, self._concluded(found, *found.leaders, "wall"))
 
-    def fastest(
-        self, baselines: Sequence[Cell], samples: Sequence[Cell], confidence: float,
-    ) -> FastestRatio[Cell]:
-        """Return the ratio of the fastest cells, see `compare_fastest`, for intervals of at most this confidence."""
-        return fastest_ratio(baselines, samples, self._judgeable_ratio, confidence)
+    def fastest(self, baselines: Sequence[Cell], samples: Sequence[Cell]) -> FastestRatio[Cell]:
+        """Return the ratio of the fastest cells, see `compare_fastest`."""
+        return fastest_ratio(baselines, samples, self._judgeable_ratio, self.confidence)
 
     def _judgeable_ratio(self, baseline: Cell, sample: Cell) -> Ratio | None:
         """Return the ratio by wall time, None if it can have no verdict."""

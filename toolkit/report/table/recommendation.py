@@ -161,8 +161,8 @@ def _one_of_each(compared: Sequence[Option], members: Sequence[Cell]) -> list[Op
         family = [each for each in family if each.cell in members] or family
         faster = [each for each in family if each.speedup.verdict() == SpeedVerdict.FASTER]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
-        representatives.append(next(each for each in faster or [best] if each is best or (
-            each.speedup.ratio >= NEARLY * best.speedup.ratio)))
+        representatives.append(next(each for each in faster or [best]
+                                    if each.speedup.ratio >= NEARLY * best.speedup.ratio))
     return representatives
 
 
