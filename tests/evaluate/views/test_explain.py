@@ -53,6 +53,13 @@ def test_newest_version_that_is_not_known_to_run_mends_nothing(version, status, 
     assert "mends" not in text
 
 
+def test_package_that_no_index_has_has_no_newest_version():
+    absent = replace(finding(Status.NOT_FOUND, InterpreterStatus.UNKNOWN, "no package index knows it"), version="")
+    text = shown([replace(report(absent), newest={"lxml": ("", Status.NOT_FOUND)})], "lxml")
+    assert "no package index knows it" in text
+    assert "newest" not in text
+
+
 def test_other_packages_are_left_out():
     text = shown([report(culprit(), replace(finding(), name="other"))], "other")
     assert "other 6.1 on 3.14t: ready" in text

@@ -37,7 +37,8 @@ def newest_clause(report: BuildReport, finding: Finding) -> str:
         return ""
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
-        return f"{version_of(finding)} is the newest"
+        here = version_of(finding)   # "": no index has the package
+        return f"{here} is the newest" if here else ""
     too = ", too" if status is finding.verdict.status else ""
     return f"{version}, the newest, {'mends it' if status.mends else f'{status.clause}{too}'}"
 
