@@ -79,10 +79,9 @@ def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[
         results: Of arms that took their values in turn.
         is_baseline: Returns True for the baseline of the build.
     """
-    measured = [each for each in results if each.answer.kind == "measured"]
-    baselines = {each.cell.build: each for each in measured if is_baseline(each.cell) and not each.cell.twin}
-    return [_starved(each) if each in measured and _starves(baselines.get(each.cell.build), each) else each
-            for each in results]
+    baselines = {each.cell.build: each for each in results
+                 if is_baseline(each.cell) and not each.cell.twin and each.answer.kind == "measured"}
+    return [_starved(each) if _starves(baselines.get(each.cell.build), each) else each for each in results]
 
 
 def needs_several(result: ArmResult) -> bool:
@@ -102,7 +101,7 @@ def has_clean_cell(round_: Sequence[tuple[bool, bool]]) -> bool:
 
 
 def _starves(baseline: ArmResult | None, arm: ArmResult) -> bool:
-    if baseline is None:
+    if baseline is None or arm.answer.kind != "measured":
         return False
     bearable = load_of(arm).bearable
     disturbed = needs_several(arm) and bearable is not None and load_of(baseline).others > bearable
