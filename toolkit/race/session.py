@@ -130,10 +130,10 @@ class RaceSession:
             self._append(INSTALLED, name)
 
     def _unchecked_packages(self) -> tuple[list[str], list[str]]:
-        """Return a file of each top-level package of the project without a checked file, and the names of others'.
+        """Return the imported top-level packages that were not checked.
 
-        Only what was imported counts; of others' packages, only those with Python files.  The program may have put
-        anything into sys.modules: only namespaces of real modules are read.
+        Of the project's own, a file of each; of other installed ones, the names of those with Python files.  The
+        program may have put anything into sys.modules: only namespaces of real modules are read.
         """
         files: dict[str, str] = {}
         installed: dict[str, None] = {}
