@@ -93,7 +93,7 @@ def _checks(needed: set[Cell], cells: Sequence[Cell]) -> set[Cell]:
     widest: dict[object, int] = {}
     for cell in needed:
         widest[group_of(cell)] = max(widest.get(group_of(cell), 0), cell.workers)
-    # Cells with one worker use the arms with one worker if there are any; only wider cells need the wider arms.
+    # Cells with one worker are checked by arms with one worker, if there are any; only wider ones need wider arms.
     arms = [cell for cell in cells if cell.twin and group_of(cell) in widest]
     single = {group_of(cell) for cell in arms if cell.workers == 1}
     used = [cell for cell in arms
