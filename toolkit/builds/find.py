@@ -132,7 +132,8 @@ def select_free_threaded(found: FoundBuilds, wanted: str) -> tuple[Build, ...]:
     """
     builds = select_builds(found, wanted)
     if with_gil := [build.label for build in builds if not build.free_threaded]:
-        raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: name free-threaded builds, such as 3.14t")
+        have = "has" if len(with_gil) == 1 else "have"
+        raise UnknownNameError(f"{' and '.join(with_gil)} {have} a GIL: name free-threaded builds, such as 3.14t")
     return builds
 
 
