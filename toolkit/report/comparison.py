@@ -119,7 +119,7 @@ def comparison_answer(
     floors = "" if _are_apart(contrasts) else ", noise floors"
     sections.append(Lines("", (
         *([f"careful: {first_text(cautions)}"] if cautions else []),
-        *filter(None, [lacking_text(contrasts), apart_text(contrasts, baseline, sample)]),
+        *filter(None, [_lacking_text(contrasts), _apart_text(contrasts, baseline, sample)]),
         f"{left}times{floors}, and why cells were not compared: --full")))
     return Document(tuple(sections))
 
@@ -132,14 +132,6 @@ def _place(comparison: Comparison, margin: float) -> float:
 def _are_apart(contrasts: Iterable[Contrast]) -> bool:
     """Return True if the sides were measured in two runs."""
     return any(each.comparison is not None and not each.comparison.paired for each in contrasts)
-
-
-def verdict_lines(margin: float) -> tuple[str, ...]:
-    """Return the meaning of the verdicts that are no difference; of two cells, and of a cell over hosts."""
-    share = f"{margin * 100:g} %"
-    cannot = (f"cannot tell: by the wider intervals of verdicts, a difference above {share} is possible, and none is "
-              "significant.")
-    return f"same: every difference above {share} is excluded.", cannot
 
 
 def _titles(baseline: str, sample: str) -> tuple[str, str]:
@@ -162,7 +154,10 @@ def _legend(
            "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
     if _are_apart(contrasts):
         return
-    yield from verdict_lines(margin)
+    share = f"{margin * 100:g} %"
+    yield f"same: every difference above {share} is excluded."
+    yield (f"cannot tell: by the wider intervals of verdicts, a difference above {share} is possible, and none is "
+           "significant.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Intervals: 95 % for each ratio alone; where no difference is significant, the wider one that decides "
                f"the verdict: {_family_text(len(contrasts), again=again)}.")
@@ -282,11 +277,11 @@ _KEYS: dict[str, Callable[[Contrast], str]] = {
 
 def in_short(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float = MARGIN) -> list[str]:
     """Return the number of cells with each verdict, and what must be known of some of them."""
-    return [_counts_text(contrasts, margin), *filter(None, [lacking_text(contrasts)]),
-            *filter(None, [apart_text(contrasts, baseline, sample)])]
+    return [_counts_text(contrasts, margin), *filter(None, [_lacking_text(contrasts)]),
+            *filter(None, [_apart_text(contrasts, baseline, sample)])]
 
 
-def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
+def _apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
     """Return why ratios of two runs have no verdict, and what has one; "" if both sides were measured together."""
     if not _are_apart(contrasts):
         return ""
@@ -294,7 +289,7 @@ def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str
             "--again` measures both in turn, and judges.")
 
 
-def lacking_text(contrasts: Iterable[Contrast]) -> str:
+def _lacking_text(contrasts: Iterable[Contrast]) -> str:
     """Return how many ratios lack sessions, which the scope of the tables does not tell of them; "" if none does."""
     lacking = sum(bool(each.lacking_sessions) for each in contrasts if each.comparison is not None)
     return f"{counted(lacking, 'ratio lacks', 'ratios lack')} a session: see the footnotes." if lacking else ""

@@ -35,7 +35,7 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
              "over": over_values(each)}
             for each in build_contrasts(hosts) if each.contrast is not None
         ],
-        "in_short": [agreement_text(speedups, "speed-up")],
+        "in_short": [agreement_text(speedups)],
     })
     return values
 

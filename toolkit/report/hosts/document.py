@@ -34,7 +34,7 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if compared := [each for each in contrasts if each.by]:
         title = "How many times faster the first build is, by the CPU time of one worker"
         sections.append(side_by_side(title, compared, names))
-    sections.append(summary_lines((agreement_text(speedups, "speed-up"),)))
+    sections.append(summary_lines((agreement_text(speedups),)))
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))

@@ -45,13 +45,8 @@ def side_by_side(title: str, ratios: Sequence[HostsRatio], hosts: Sequence[str])
 
 def _key(ratio: HostsRatio) -> tuple[Entry, ...]:
     cell = ratio.sample
-    other = cell if ratio.contrast is None else ratio.contrast.baseline
-    return (Entry(workload_text(cell)), Entry(_against(cell.build, other.build)),
-            Entry(_against(cell.runner, other.runner)), Entry(str(cell.workers)))
-
-
-def _against(name: str, other: str) -> str:
-    return name if name == other else f"{name} vs {other}"
+    build = cell.build if ratio.contrast is None else f"{cell.build} vs {ratio.contrast.baseline.build}"
+    return Entry(workload_text(cell)), Entry(build), Entry(cell.runner), Entry(str(cell.workers))
 
 
 def _marks_of_all(ratio: HostsRatio, notes: Footnotes) -> tuple[int, ...]:

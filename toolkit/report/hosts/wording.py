@@ -53,18 +53,18 @@ def holds_text(ratio: HostsRatio) -> str:
     return "; ".join([*parts, *(f"{why} on {names_text(hosts)}" for why, hosts in reasons.items())])
 
 
-def agreement_text(ratios: Iterable[HostsRatio], noun: str) -> str:
-    """Return whether hosts agree, in one sentence; `noun`: what the ratios are, such as "speed-up"."""
-    known = [each for each in ratios if each.agreement.hosts > 1]
+def agreement_text(speedups: Iterable[HostsRatio]) -> str:
+    """Return whether hosts agree, in one sentence."""
+    known = [each for each in speedups if each.agreement.hosts > 1]
     if not known:
-        return f"No {noun} is known on more than one host, so nothing shows whether any holds elsewhere."
+        return "No speed-up is known on more than one host, so nothing shows whether any holds elsewhere."
     changing = [each for each in known if each.agreement.changes]
     open_ = sum(each.agreement.word == SpeedVerdict.CANNOT_TELL for each in known)
     parts = [f"agree on {len(known) - len(changing) - open_}",
              f"cannot tell {open_}" if open_ else "",
              f"differ on {len(changing)}: {'; '.join(map(_change_text, changing[:NAMED]))}" if changing else ""]
     more = "; ..." if len(changing) > NAMED else ""
-    return f"Of {counted(len(known), noun)} on more than one host, hosts {list_text(filter(None, parts))}{more}."
+    return f"Of {counted(len(known), 'speed-up')} on more than one host, hosts {list_text(filter(None, parts))}{more}."
 
 
 def _change_text(ratio: HostsRatio) -> str:
