@@ -98,7 +98,7 @@ def _beginning(document: Document) -> Document:
 
 
 def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
-    """Return the kind of a table's workload: by what it does with a core, as the report says, else by the catalogue.
+    """Return the kind of a table's workload: by what it does with a core, else by the catalogue.
 
     What a kind of the catalogue isolates, such as contention, no use of a core shows.
     """
