@@ -8,7 +8,7 @@ from gilscope.toolkit.report.answer import answer_document
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker
-from tests.report.test_overview import BUILDS, cell, look
+from tests.report.test_screen import BUILDS, cell, look
 
 
 def answer_of(run, width=100):
