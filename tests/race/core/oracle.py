@@ -186,7 +186,9 @@ class Oracle:
         self.syncs[sync].join(self.threads[uid].now)
 
     def on_acquire(self, uid, sync, hard):
-        self.threads[uid].now.join(self.syncs[sync], hard=hard)
+        thread = self.threads.get(uid)      # None: a lock dies in a thread that has ended
+        if thread is not None:
+            thread.now.join(self.syncs[sync], hard=hard)
 
     def on_hand(self, uid, owner, end, value):
         there, mine = self.values[owner].setdefault(value, []), (uid, self.threads[uid].now.copy())
