@@ -142,7 +142,7 @@ def _installed_project(root: str) -> InstalledProject:
     return _projects[root]
 
 
-_projects: dict[str, InstalledProject] = {}
+_projects: dict[str, InstalledProject] = {}   # by root; functools is not imported in a checked program
 
 
 def _origin(info: str) -> str | None:

@@ -144,7 +144,7 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, COUNTERPART), **asked
 
 
 def announced(said):
-    """Return what was said of each section, without its number."""
+    """Return the announcement of each section, without its number."""
     return [match[1] for line in said if (match := re.match(r"\d+/\d+ (.*)", line))]
 
 

@@ -1,4 +1,4 @@
-"""What to use, and the last words of a report, from what was shown alone."""
+"""What a report says to use, and its closing lines."""
 
 import random
 import re

@@ -312,6 +312,13 @@ def test_semaphore_of_many_permits_costs_no_memory_per_permit(core):
     assert semaphore.acquire()
 
 
+def test_permits_that_are_not_counted_order_nothing(core, monkeypatch):
+    monkeypatch.setattr("gilscope.toolkit.race.sync.primitives.MOST_PERMITS", 2)
+    semaphore = threading.Semaphore(3)     # the second thread may have got any of the initial permits
+    in_turn(lambda: (core.write("x"), semaphore.release()), lambda: (semaphore.acquire(), core.write("x")))
+    assert core.raced == {"x"}
+
+
 def test_subclass_of_semaphore_orders(core):
     class Named(threading.Semaphore):
         def __init__(self, name):

@@ -140,10 +140,14 @@ class SemaphorePatches:
 
     def after_init(self, _state: object, _result: object, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
         """Create the permits of a new semaphore."""
-        self._permits.set(semaphore, PermitClocks(self._core, semaphore._value))
+        self._permits.set(semaphore, self._untouched(semaphore))
+
+    def _untouched(self, semaphore: Any) -> PermitClocks:
+        # Of more permits than are counted it has some: an acquire that gets one of those comes after no release.
+        return PermitClocks(self._core, min(semaphore._value, MOST_PERMITS))
 
     def _of(self, semaphore: Any) -> PermitClocks:
-        permits: PermitClocks = self._permits.make(semaphore, lambda: PermitClocks(self._core, semaphore._value))
+        permits: PermitClocks = self._permits.make(semaphore, lambda: self._untouched(semaphore))
         return permits
 
     def after_acquire(self, state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
